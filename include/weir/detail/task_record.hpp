@@ -1,0 +1,83 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE)
+
+#ifndef WEIR_DETAIL_TASK_RECORD_HPP
+#define WEIR_DETAIL_TASK_RECORD_HPP
+
+#include <weir/cancel_cause.hpp>
+#include <weir/clock.hpp>
+#include <weir/detail/run_queue.hpp>
+#include <weir/detail/user_slots.hpp>
+#include <weir/task_context.hpp>
+
+#include <boost/asio/awaitable.hpp>
+
+#include <charconv>
+#include <cstdint>
+#include <exception>
+#include <string>
+#include <utility>
+
+namespace weir::detail {
+
+class worker;
+
+/// The terminal states of a task.
+enum class outcome : std::uint8_t { completed, failed, timed_out, cancelled };
+
+/// A task from its submission to the end of its frame.
+///
+/// Members are guarded by the pool's lock while the task waits, and belong to its worker while it
+/// runs; `where`, `runner` and `epoch` are guarded by the lock throughout.
+class task_record : public queue_hook {
+ public:
+  enum class place : std::uint8_t { nowhere, waiting, queued, running, ended };
+
+  task_record(const task_record&) = delete;
+  task_record& operator=(const task_record&) = delete;
+
+  /// Calls the callable. The awaitable is empty if the task has ended with the call.
+  virtual boost::asio::awaitable<void> start(task_context& context) = 0;
+
+  /// Destroys the callable, after its frame or in place of it.
+  virtual void drop() noexcept = 0;
+
+  /// Tells whoever waits how it ended: `why` is set for a task that was cut short, `error` for
+  /// one that threw, neither for one that returned. The record may be gone after it.
+  virtual void finish(error_code why, std::exception_ptr error) noexcept = 0;
+
+  /// Tells whoever waits now, though the frame has not ended; `finish` then tells no more.
+  virtual void answer_early(error_code why) noexcept = 0;
+
+  /// Whether somebody waits for the result.
+  virtual bool has_caller() const noexcept = 0;
+
+  /// The id, made up from the number of the submission where none was given.
+  const std::string& name() {
+    if (id.empty()) {
+      char digits[20];
+      const auto end = std::to_chars(digits, digits + sizeof digits, serial).ptr;
+      id.assign("task-").append(digits, end);
+    }
+    return id;
+  }
+
+  std::string id;
+  std::string user;
+  duration timeout{};  ///< zero: none
+  time_point deadline = time_point::max();  ///< set when it starts
+  user_slots::entry* slot = nullptr;
+  std::uint64_t serial = 0;
+  std::uint64_t epoch = 0;
+  worker* runner = nullptr;
+  int priority = 0;
+  place where = place::nowhere;
+
+ protected:
+  task_record() = default;
+  ~task_record() = default;
+};
+
+}  // namespace weir::detail
+
+#endif  // WEIR_DETAIL_TASK_RECORD_HPP

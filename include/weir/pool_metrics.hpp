@@ -1,0 +1,48 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE)
+
+#ifndef WEIR_POOL_METRICS_HPP
+#define WEIR_POOL_METRICS_HPP
+
+#include <cstddef>
+#include <cstdint>
+
+namespace weir {
+
+/// Submissions that a pool turned down, by cause.
+struct rejection_counts {
+  std::uint64_t closed = 0;      ///< `pool_closed`
+  std::uint64_t user_limit = 0;  ///< `user_limit_reached`
+  std::uint64_t queue_full = 0;  ///< `queue_full`
+  std::uint64_t invalid = 0;     ///< `invalid_argument`
+  std::uint64_t cancelled = 0;   ///< given up by the caller while it waited for room
+
+  std::uint64_t total() const noexcept {
+    return closed + user_limit + queue_full + invalid + cancelled;
+  }
+};
+
+/// A snapshot of a pool's counters. The task counters are of one instant, so at any time
+/// `submitted = queued + active + completed + failed + timed_out + cancelled`; with the
+/// rejections, which are counted apart, `offered() = submitted + rejected.total()`.
+struct pool_metrics {
+  int workers = 0;               ///< the limit on `active`
+  std::size_t queue_size = 0;    ///< the limit on `queued`
+  std::size_t active = 0;        ///< tasks that run now, cancelled ones that have not ended included
+  std::size_t queued = 0;        ///< tasks that wait for a worker
+  std::size_t queued_max = 0;    ///< the most that ever waited at once
+  std::size_t waiting = 0;       ///< `async_submit` callers that wait for room
+  std::size_t users = 0;         ///< users that hold a slot
+  std::uint64_t submitted = 0;   ///< tasks accepted
+  std::uint64_t completed = 0;   ///< ended by returning
+  std::uint64_t failed = 0;      ///< ended by an exception that nobody asked for
+  std::uint64_t timed_out = 0;   ///< ended after the run deadline, however they ended
+  std::uint64_t cancelled = 0;   ///< ended by a shutdown or by their caller
+  rejection_counts rejected;     ///< submissions that were turned down
+
+  std::uint64_t offered() const noexcept { return submitted + rejected.total(); }
+};
+
+}  // namespace weir
+
+#endif  // WEIR_POOL_METRICS_HPP

@@ -1,0 +1,54 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE)
+
+#ifndef WEIR_POOL_OPTIONS_HPP
+#define WEIR_POOL_OPTIONS_HPP
+
+#include <weir/clock.hpp>
+#include <weir/pool_observer.hpp>
+#include <weir/usable_cpus.hpp>
+
+#include <chrono>
+#include <memory>
+
+namespace weir {
+
+/// How many workers a pool has unless told otherwise: four to each usable CPU, for work that
+/// mostly waits. Affinity mask and cgroup quota are respected; see `usable_cpus`.
+inline int default_workers() { return usable_cpus() * 4; }
+
+/// The limits of a pool. Out-of-range values are clamped as each line says.
+struct pool_options {
+  /// Tasks that run at once; below 1 becomes 1.
+  int workers = default_workers();
+
+  /// OS threads of a pool that owns its threads; 0 or less: as many as `workers`. A task that
+  /// blocks holds its thread, so fewer threads than workers suit tasks that only await.
+  int threads = 0;
+
+  /// Tasks that may wait for a worker; below 1 becomes 1.
+  int queue_size = 100;
+
+  /// Slots, queued and running together, that one user may hold; below 1 becomes 0: no cap.
+  int max_per_user = 2;
+
+  /// Run deadline of a task that names none, counted from its start; zero or less: none.
+  duration task_timeout = std::chrono::minutes(10);
+
+  /// From the moment a task is cancelled to the moment it is reported as stuck; negative
+  /// becomes zero.
+  duration grace = std::chrono::seconds(5);
+
+  /// How long the caller of a `co_spawn` is kept waiting for a task that was cancelled and does
+  /// not end. Then the caller gets its error and the task keeps its slot until its frame ends.
+  /// `duration::max()`: the caller always waits for the end, so that the task may refer to what
+  /// its caller owns. Negative becomes zero.
+  duration answer_after = std::chrono::milliseconds(100);
+
+  /// Told of what happens to tasks; may be null.
+  std::shared_ptr<pool_observer> observer = nullptr;
+};
+
+}  // namespace weir
+
+#endif  // WEIR_POOL_OPTIONS_HPP

@@ -1,0 +1,159 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE)
+
+#ifndef WEIR_WORKER_POOL_HPP
+#define WEIR_WORKER_POOL_HPP
+
+#include <weir/error.hpp>
+#include <weir/pool_metrics.hpp>
+#include <weir/pool_options.hpp>
+#include <weir/shutdown.hpp>
+#include <weir/task.hpp>
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/async_result.hpp>
+
+#include <exception>
+#include <memory>
+
+namespace weir {
+
+namespace detail {
+class pool_core;
+class owned_threads;
+}  // namespace detail
+
+/// Runs coroutines under limits: so many at once, so many waiting, so many for one user, so long
+/// for each. What is beyond a limit is refused at once, with an error that says which.
+///
+/// A submission is looked at in this order: is the pool closed (`pool_closed`), does the user
+/// hold as many slots as it may (`user_limit_reached`), is there room in the queue
+/// (`queue_full`). A user's slot is taken at submission and comes back when the task's frame has
+/// ended, whatever ended it; a task that was told to stop and has not is still counted.
+///
+/// Each accepted task ends in exactly one state. One that outlived its deadline is timed out,
+/// whatever it returned. One that was cancelled by a shutdown or by its caller is cancelled,
+/// unless it returned normally: then it is completed, and its result is delivered.
+///
+/// Thread safety: distinct objects: safe. Shared object: safe, except construction and
+/// destruction.
+class worker_pool {
+ public:
+  using executor_type = boost::asio::any_io_executor;
+
+  /// A pool with threads of its own, which it starts here and joins in its destructor.
+  ///
+  /// \throws std::system_error if a thread cannot be started; those that were are joined.
+  explicit worker_pool(pool_options options = {});
+
+  /// A pool that runs its tasks on `ex`; one thread behind it is enough. `options.threads` is
+  /// not looked at. An idle pool does not keep the executor's context from running out of work.
+  ///
+  /// Lifetime: destroy the pool before the executor's context where you can. The other order is
+  /// defined too: the pool is then closed, and its tasks end with the context.
+  explicit worker_pool(boost::asio::any_io_executor ex, pool_options options = {});
+
+  worker_pool(const worker_pool&) = delete;
+  worker_pool& operator=(const worker_pool&) = delete;
+
+  /// Closes the pool, abandons what is queued, cancels what runs.
+  ///
+  /// A pool that owns its threads then waits for the running tasks, those that have not ended
+  /// within the grace are destroyed where they are suspended; a thread that is inside a task is
+  /// always waited for, since C++ has no way to stop it. Called from a task of this pool it
+  /// leaves that waiting to a thread of its own. A pool that borrows its executor waits for
+  /// nothing: its tasks end as the executor runs on.
+  ///
+  /// Call `async_shutdown` first to end in order and to learn what was cut short.
+  ~worker_pool();
+
+  /// Where the tasks run. Each task has a strand of its own on it.
+  executor_type get_executor() const noexcept;
+
+  /// Hands over a task, or says why not. Never waits for a worker or for room.
+  ///
+  /// \returns success; `pool_closed`, `user_limit_reached`, `queue_full`; `invalid_argument` for
+  /// an empty callable, an empty user where a cap is on, or a negative timeout. On an error the
+  /// task is dropped unrun.
+  ///
+  /// Does not allocate when it refuses. A task of this pool may call it.
+  error_code submit(task t);
+
+  /// Hands over a task, waiting for room in the queue where there is none: the way to let a
+  /// producer feel that it is too fast. Those who wait are served in order, and `submit` does
+  /// not overtake them. The user's slot is held while waiting.
+  ///
+  /// Completion signature: `void(error_code)`.
+  ///
+  /// Errors: those of `submit` without `queue_full`; `pool_closed` also when the pool closes
+  /// while waiting.
+  ///
+  /// Cancellation: all three types; the wait ends with `operation_aborted`, the task is dropped
+  /// unrun and the user's slot is free again. Once accepted, the task is not affected.
+  ///
+  /// Lifetime: `task` has a destructor, so inside a `co_await` give the operation a name:
+  /// \code
+  /// auto op = pool.async_submit(std::move(t), boost::asio::use_awaitable);
+  /// co_await std::move(op);
+  /// \endcode
+  template <BOOST_ASIO_COMPLETION_TOKEN_FOR(void(error_code)) Token>
+  auto async_submit(task t, Token&& token);
+
+  /// Ends the pool in stages: no more admissions; what is queued and running goes on (or, with
+  /// `abandon`, what is queued is dropped); at the deadline the queue is dropped and what runs
+  /// is cancelled; when the grace is over the rest is reported as stuck.
+  ///
+  /// Completion signature: `void(error_code, shutdown_report)`, at deadline plus grace at the
+  /// latest. The error is `operation_aborted` if this wait was cancelled, else success: what
+  /// went wrong is in the report.
+  ///
+  /// A second call joins the first and gets the same report. It can only hasten the end: an
+  /// earlier deadline, a shorter grace, or `abandon` takes effect.
+  ///
+  /// Cancellation: all three types end the wait, not the shutdown.
+  ///
+  /// Executor: the stages run apart from the workers, so that tasks that block their threads
+  /// cannot hold them up (a borrowed executor needs one free thread for that).
+  template <BOOST_ASIO_COMPLETION_TOKEN_FOR(void(error_code, shutdown_report)) Token>
+  auto async_shutdown(shutdown_options options, Token&& token);
+
+  /// The counters of this instant.
+  pool_metrics metrics() const;
+
+  /// The options in force, clamped.
+  const pool_options& options() const noexcept;
+
+ private:
+  template <typename F, typename Token>
+  friend auto co_spawn(worker_pool& pool, run_options options, F&& f, Token&& token);
+
+  std::unique_ptr<detail::owned_threads> threads_;
+  std::shared_ptr<detail::pool_core> core_;
+};
+
+/// Runs `f` on the pool and brings its result back: `boost::asio::co_spawn`, but bounded.
+///
+/// `f` is called once with a `task_context&` on one of the pool's workers and returns `R` or
+/// `awaitable<R>`; inside it `this_coro::executor` is the worker's strand. `f` is moved into the
+/// pool and lives until its coroutine has ended.
+///
+/// Completion signature: `void(std::exception_ptr, R)`, or `void(std::exception_ptr)` for void;
+/// `R` is default-constructible, as `boost::asio::co_spawn` requires.
+///
+/// Errors: what `f` throws; a `system_error` with the code of `submit` for a rejection,
+/// `task_timed_out` past the deadline, `shutdown_cancelled`, or `operation_aborted`.
+///
+/// Cancellation: all three types. A queued task is removed at once and never runs. A running one
+/// is cancelled (the type that it sees is terminal); this operation completes when it has ended,
+/// or `pool_options::answer_after` later if it does not.
+///
+/// Executor: completes by way of the handler's executor, else the pool's; never inside this
+/// call.
+template <typename F, typename Token>
+auto co_spawn(worker_pool& pool, run_options options, F&& f, Token&& token);
+
+}  // namespace weir
+
+#include <weir/impl/worker_pool.hpp>
+
+#endif  // WEIR_WORKER_POOL_HPP

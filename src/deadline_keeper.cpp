@@ -1,0 +1,81 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE)
+
+#include <weir/detail/deadline_keeper.hpp>
+#include <weir/detail/pool_core.hpp>
+#include <weir/detail/worker.hpp>
+
+#include <boost/asio/post.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace weir::detail {
+
+deadline_keeper::~deadline_keeper() {
+  for (deadline_group* group = newest_.load(); group;) delete std::exchange(group, group->next);
+}
+
+void deadline_keeper::add(worker& w) {
+  deadline_group* group = newest_.load(std::memory_order_relaxed);
+  if (!group || group->count.load(std::memory_order_relaxed) == deadline_group::capacity) {
+    group = new deadline_group(executor_, group);
+    newest_.store(group, std::memory_order_release);
+  }
+  const std::size_t place = group->count.load(std::memory_order_relaxed);
+  group->members[place] = &w;
+  w.group = group;
+  group->count.store(place + 1, std::memory_order_release);
+}
+
+void deadline_keeper::tell(pool_core& core, deadline_group& group) {
+  boost::asio::post(executor_, [self = core.shared_from_this(), &group] {
+    self->keeper().settle(self, group);
+  });
+}
+
+void deadline_keeper::rest(pool_core& core) {
+  for (deadline_group* group = newest_.load(std::memory_order_acquire); group; group = group->next)
+    if (group->told.load(std::memory_order_relaxed) != time_point::max()) tell(core, *group);
+}
+
+void deadline_keeper::abandon_context() noexcept {
+  for (deadline_group* group = newest_.load(); group; group = group->next) group->timer.reset();
+  executor_ = {};
+}
+
+void deadline_keeper::settle(const std::shared_ptr<pool_core>& core, deadline_group& group) {
+  if (core->context_gone()) return;
+  group.told.store(time_point::max(), std::memory_order_seq_cst);
+  const time_point now = steady_clock::now();
+  time_point next = time_point::max();
+  const std::size_t count = group.count.load(std::memory_order_acquire);
+  for (std::size_t i = 0; i < count; ++i) {
+    worker& w = *group.members[i];
+    worker::standing s = w.look();
+    if (s.now != worker::phase::idle && s.due <= now) {
+      if (s.now == worker::phase::running)
+        w.cancel(s.epoch, cancel_cause::timeout);
+      else
+        w.answer_early(s.epoch);
+      s = w.look();
+    }
+    if (s.now != worker::phase::idle) next = std::min(next, s.due);
+  }
+  if (next == time_point::max()) {
+    group.timer->cancel();
+    group.pending = next;
+    return;
+  }
+  group.told.store(next, std::memory_order_seq_cst);
+  if (next == group.pending) return;
+  group.pending = next;
+  group.timer->expires_at(next);
+  group.timer->async_wait([core, &group](const error_code& ec) {
+    if (ec) return;  // armed anew or put to rest meanwhile
+    group.pending = time_point::max();
+    core->keeper().settle(core, group);
+  });
+}
+
+}  // namespace weir::detail

@@ -1,0 +1,11 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE)
+
+#include <weir/pool_observer.hpp>
+
+namespace weir {
+
+void pool_observer::on_task_failed(std::string_view, std::string_view,
+                                   const std::exception_ptr&) noexcept {}
+
+}  // namespace weir

@@ -1,0 +1,321 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE)
+
+// The pool on real threads, for the sanitizers: races between what virtual time runs in turn.
+
+#include "pool_fixture.hpp"
+
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/bind_executor.hpp>
+#include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/strand.hpp>
+#include <boost/asio/thread_pool.hpp>
+#include <boost/asio/use_future.hpp>
+
+#include <array>
+#include <barrier>
+#include <future>
+#include <latch>
+#include <memory>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+using namespace weir_test;
+
+namespace {
+
+/// Runs `body(i)` on `n` threads that start together, and joins them.
+template <typename F>
+void together(int n, F body) {
+  std::barrier start(n);
+  std::vector<std::thread> threads;
+  for (int i = 0; i < n; ++i)
+    threads.emplace_back([&start, &body, i] {
+      start.arrive_and_wait();
+      body(i);
+    });
+  for (auto& t : threads) t.join();
+}
+
+void raise_to(std::atomic<int>& peak, int value) {
+  int seen = peak.load();
+  while (seen < value && !peak.compare_exchange_weak(seen, value)) {
+  }
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(worker_pool_stress)
+
+BOOST_AUTO_TEST_CASE(the_books_balance_under_sixteen_racing_submitters_and_a_shutdown) {
+  for (const bool abandon : {false, true}) {
+    weir::worker_pool p{{.workers = 4, .threads = 4, .queue_size = 50, .max_per_user = 6}};
+    std::atomic<std::uint64_t> accepted{0}, refused{0}, ran{0};
+    std::future<weir::shutdown_report> report;
+    together(17, [&](int me) {
+      if (me == 16) {
+        while (accepted.load() < 500) std::this_thread::yield();
+        report = p.async_shutdown({.deadline = 10s, .abandon = abandon}, asio::use_future);
+        return;
+      }
+      const std::string user = "user " + std::to_string(me % 5);
+      for (bool open = true; open;) {
+        const auto ec = p.submit(task_of(user, [&ran](task_context&) -> asio::awaitable<void> {
+          ran.fetch_add(1);
+          co_return;
+        }));
+        (ec ? refused : accepted).fetch_add(1);
+        open = ec != errc::pool_closed;
+      }
+    });
+    const auto r = report.get();
+    const auto m = p.metrics();
+    check_at_rest(m);
+    BOOST_TEST(m.submitted == accepted.load());
+    BOOST_TEST(m.rejected.total() == refused.load());
+    BOOST_TEST(m.completed == ran.load());
+    BOOST_TEST(accepted.load() == ran.load() + r.abandoned.size());
+    BOOST_TEST(r.stuck.empty());
+  }
+}
+
+BOOST_AUTO_TEST_CASE(no_limit_is_exceeded_at_any_instant) {
+  constexpr int workers = 3;
+  constexpr int cap = 2;
+  weir::worker_pool p{{.workers = workers, .threads = 4, .queue_size = 8, .max_per_user = cap}};
+  std::atomic<int> now{0}, peak{0};
+  std::array<std::atomic<int>, 4> per_user{};
+  std::array<std::atomic<int>, 4> per_user_peak{};
+  std::atomic<int> accepted{0};
+  together(16, [&](int me) {
+    const auto u = static_cast<std::size_t>(me % 4);
+    for (int i = 0; i < 300; ++i) {
+      auto work = [&, u](task_context&) -> asio::awaitable<void> {
+        raise_to(peak, now.fetch_add(1) + 1);
+        raise_to(per_user_peak[u], per_user[u].fetch_add(1) + 1);
+        co_await asio::post(co_await asio::this_coro::executor, asio::use_awaitable);
+        per_user[u].fetch_sub(1);
+        now.fetch_sub(1);
+      };
+      if (!p.submit(task_of("user " + std::to_string(u), std::move(work)))) accepted.fetch_add(1);
+    }
+  });
+  p.async_shutdown({}, asio::use_future).get();
+  BOOST_TEST(peak.load() <= workers);
+  for (const auto& seen : per_user_peak) BOOST_TEST(seen.load() <= cap);
+  BOOST_TEST(p.metrics().completed == static_cast<std::uint64_t>(accepted.load()));
+  check_at_rest(p.metrics());
+}
+
+BOOST_AUTO_TEST_CASE(timed_tasks_on_many_threads_have_one_outcome_each) {
+  weir::worker_pool p{{.workers = 8, .threads = 4, .queue_size = 1000, .max_per_user = 0}};
+  std::vector<std::future<void>> futures;
+  for (int i = 0; i < 400; ++i)
+    futures.push_back(co_spawn(p, {.timeout = std::chrono::microseconds(500 + i % 7 * 100)},
+                               sleeper(std::chrono::microseconds(500 + i % 5 * 150)),
+                               asio::use_future));
+  std::uint64_t completed = 0, timed_out = 0;
+  for (auto& f : futures) try {
+      f.get();
+      ++completed;
+    } catch (const boost::system::system_error& e) {
+      BOOST_TEST(e.code() == errc::task_timed_out);
+      ++timed_out;
+    }
+  p.async_shutdown({}, asio::use_future).get();  // an answer may come ahead of the end
+  BOOST_TEST(p.metrics().completed == completed);
+  BOOST_TEST(p.metrics().timed_out == timed_out);
+  check_at_rest(p.metrics());
+}
+
+BOOST_AUTO_TEST_CASE(cancels_that_race_completion_give_one_answer_each) {
+  weir::worker_pool p{{.workers = 4, .threads = 3, .queue_size = 5000, .max_per_user = 0}};
+  asio::thread_pool callers(2);
+  std::atomic<int> answers{0};
+  constexpr int rounds = 3000;
+  std::latch done(rounds);
+  for (int i = 0; i < rounds; ++i) {
+    // A caller on a strand of its own, as the rules of cancellation want it.
+    auto strand = asio::make_strand(callers);
+    auto signal = std::make_shared<asio::cancellation_signal>();
+    asio::post(strand, [&, strand, signal, i] {
+      auto on_end = [&, signal](const std::exception_ptr& e) {
+        const auto ec = code_of(e);
+        if (!ec || ec == asio::error::operation_aborted) answers.fetch_add(1);
+        done.count_down();
+      };
+      co_spawn(p, {}, sleeper(std::chrono::microseconds(i % 3)),
+               asio::bind_cancellation_slot(
+                   signal->slot(), asio::bind_executor(strand, std::move(on_end))));
+    });
+    asio::post(strand, [signal] { signal->emit(asio::cancellation_type::terminal); });
+  }
+  done.wait();
+  callers.join();
+  BOOST_TEST(answers.load() == rounds);
+  check_at_rest(p.metrics());
+}
+
+BOOST_AUTO_TEST_CASE(producers_that_wait_and_give_up_lose_no_place) {
+  weir::worker_pool p{{.workers = 2, .threads = 2, .queue_size = 2, .max_per_user = 0}};
+  asio::thread_pool callers(2);
+  std::atomic<int> accepted{0}, given_up{0};
+  constexpr int producers = 8;
+  constexpr int each = 100;
+  std::latch done(producers);
+  for (int i = 0; i < producers; ++i) {
+    auto strand = asio::make_strand(callers);
+    auto producer = [&, strand, i]() -> asio::awaitable<void> {
+      for (int k = 0; k < each; ++k) {
+        asio::cancellation_signal signal;
+        if ((i + k) % 3 == 0)
+          asio::post(strand, [&signal] { signal.emit(asio::cancellation_type::total); });
+        auto op = p.async_submit(
+            task_of("", nothing()),
+            asio::bind_cancellation_slot(signal.slot(), asio::use_awaitable));
+        try {
+          co_await std::move(op);
+          accepted.fetch_add(1);
+        } catch (const boost::system::system_error& e) {
+          if (e.code() == asio::error::operation_aborted) given_up.fetch_add(1);
+        }
+        // What was posted refers to the signal: it runs before this.
+        co_await asio::post(strand, asio::use_awaitable);
+      }
+    };
+    asio::co_spawn(strand, producer, [&](const std::exception_ptr&) { done.count_down(); });
+  }
+  done.wait();
+  callers.join();
+  const auto r = p.async_shutdown({}, asio::use_future).get();
+  BOOST_TEST(r.drained);
+  BOOST_TEST(accepted.load() + given_up.load() == producers * each);
+  BOOST_TEST(p.metrics().completed == static_cast<std::uint64_t>(accepted.load()));
+  BOOST_TEST(p.metrics().rejected.cancelled == static_cast<std::uint64_t>(given_up.load()));
+  check_at_rest(p.metrics());
+}
+
+BOOST_AUTO_TEST_CASE(pools_come_and_go) {
+  for (int round = 0; round < 300; ++round) {
+    std::atomic<int> runs{0};
+    int accepted = 0;
+    {
+      weir::worker_pool p{{.workers = 2, .threads = 2, .queue_size = 4, .max_per_user = 0}};
+      for (int i = 0; i < 6; ++i)
+        if (!p.submit(task_of("", [&runs](task_context&) { runs.fetch_add(1); }))) ++accepted;
+      if (round % 2 == 0) {
+        auto one = p.async_shutdown({}, asio::use_future);
+        auto two = p.async_shutdown({}, asio::use_future);
+        BOOST_TEST(one.get().drained);
+        BOOST_TEST(two.get().drained);
+        BOOST_TEST(runs.load() == accepted);
+      }
+    }
+    BOOST_TEST(runs.load() <= accepted);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(an_idle_pool_always_wakes) {
+  // One task at a time, each submitted when the pool has gone idle or is about to: a wake-up that
+  // is lost would leave the future waiting, and the case to its time limit.
+  weir::worker_pool p{{.workers = 3, .threads = 3, .max_per_user = 0}};
+  for (int i = 0; i < 20'000; ++i) co_spawn(p, {}, [](task_context&) {}, asio::use_future).get();
+  BOOST_TEST(p.metrics().completed == 20'000U);
+}
+
+BOOST_AUTO_TEST_CASE(pools_are_destroyed_with_work_in_every_state) {
+  std::mt19937 random(7);
+  for (int round = 0; round < 100; ++round) {
+    std::vector<std::future<void>> futures;
+    {
+      weir::worker_pool p{
+          {.workers = 3, .threads = 2, .queue_size = 8, .max_per_user = 0, .grace = 10s}};
+      for (int i = 0; i < 8; ++i) {
+        auto work = [c = counted(), kind = random() % 3](task_context& ctx)
+            -> asio::awaitable<void> {
+          counted local;
+          if (kind == 0) co_await sleep_for(1h);
+          if (kind == 1)
+            while (!ctx.stop_token().stop_requested()) std::this_thread::yield();
+        };
+        futures.push_back(co_spawn(p, {.timeout = 1min}, std::move(work), asio::use_future));
+      }
+      for (auto spin = random() % 2000; spin > 0; --spin) std::this_thread::yield();
+    }
+    for (auto& f : futures) BOOST_TEST((f.wait_for(0s) == std::future_status::ready));
+    BOOST_REQUIRE(counted::alive == 0);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(the_last_handle_is_dropped_inside_a_task_again_and_again) {
+  struct last_word {
+    explicit last_word(std::latch& l) : said(&l) {}
+    last_word(const last_word&) = delete;
+    last_word& operator=(const last_word&) = delete;
+    ~last_word() { said->count_down(); }
+    std::latch* said;
+  };
+  for (int round = 0; round < 50; ++round) {
+    std::latch said(1);
+    auto shared = std::make_shared<weir::worker_pool>(
+        weir::pool_options{.workers = 2, .threads = 2, .max_per_user = 0});
+    auto& p = *shared;
+    auto word = std::make_unique<last_word>(said);
+    auto work = [word = std::move(word), last = std::move(shared)](
+                    task_context&) mutable -> asio::awaitable<void> {
+      last.reset();
+      co_return;
+    };
+    BOOST_TEST(!p.submit(task_of("", std::move(work))));
+    said.wait();
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_borrowed_pool_of_several_threads_keeps_each_task_on_a_strand) {
+  asio::thread_pool threads(3);
+  weir::worker_pool p(threads.get_executor(), {.workers = 6, .queue_size = 500, .max_per_user = 0});
+  std::vector<std::future<int>> futures;
+  for (int i = 0; i < 200; ++i) {
+    auto work = [](task_context&) -> asio::awaitable<int> {
+      int steps = 0;  // no lock: the strand is what keeps the two sides of each await apart
+      const auto executor = co_await asio::this_coro::executor;
+      for (int k = 0; k < 10; ++k) {
+        asio::post(executor, [&steps] { ++steps; });
+        co_await asio::post(executor, asio::use_awaitable);
+      }
+      co_return steps;
+    };
+    futures.push_back(co_spawn(p, {}, work, asio::use_future));
+  }
+  for (auto& f : futures) BOOST_TEST(f.get() == 10);
+  p.async_shutdown({}, asio::use_future).get();
+  check_at_rest(p.metrics());
+  threads.join();
+}
+
+BOOST_AUTO_TEST_CASE(tokens_are_polled_while_deadlines_and_shutdowns_fire) {
+  for (int round = 0; round < 20; ++round) {
+    weir::worker_pool p{{.workers = 4, .threads = 4, .queue_size = 50, .max_per_user = 0}};
+    std::atomic<int> stopped{0};
+    for (int i = 0; i < 40; ++i) {
+      auto work = [&stopped, i](task_context& ctx) {
+        const auto token = ctx.stop_token();
+        const std::stop_token standard = i % 2 ? std::stop_token(token) : std::stop_token();
+        while (!token.stop_requested() && !standard.stop_requested()) std::this_thread::yield();
+        stopped.fetch_add(1);
+      };
+      BOOST_TEST(!p.submit(task_of("", work, std::chrono::microseconds(50 + i * 20))));
+    }
+    p.async_shutdown({.deadline = 1ms}, asio::use_future).get();
+    const auto m = p.metrics();
+    check_at_rest(m);
+    BOOST_TEST(static_cast<std::uint64_t>(stopped.load()) == m.timed_out + m.completed);
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()

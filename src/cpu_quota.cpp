@@ -4,6 +4,7 @@
 #include <weir/detail/cpu_quota.hpp>
 
 #include <algorithm>
+#include <charconv>
 #include <fstream>
 #include <string>
 #include <system_error>
@@ -18,7 +19,8 @@ using quota = std::optional<int>;
 
 quota rounded_up(long long runtime, long long period) {
   if (runtime <= 0 || period <= 0) return std::nullopt;
-  return static_cast<int>(std::clamp((runtime + period - 1) / period, 1LL, 1LL << 20));
+  const long long cpus = runtime / period + (runtime % period != 0 ? 1 : 0);
+  return static_cast<int>(std::min(cpus, 1LL << 20));
 }
 
 quota least(quota a, quota b) {
@@ -29,14 +31,13 @@ quota least(quota a, quota b) {
 /// Version 2 keeps both numbers in one file: "200000 100000", or "max 100000".
 quota read_v2(const fs::path& group) {
   std::ifstream file(group / "cpu.max");
-  std::string runtime;
+  std::string word;
   long long period = 0;
-  if (!(file >> runtime >> period) || runtime == "max") return std::nullopt;
-  try {
-    return rounded_up(std::stoll(runtime), period);
-  } catch (const std::exception&) {
-    return std::nullopt;  // not a number: no quota that we could respect
-  }
+  if (!(file >> word >> period)) return std::nullopt;
+  long long runtime = 0;
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), runtime);
+  if (error != std::errc() || end != word.data() + word.size()) return std::nullopt;  // "max", too
+  return rounded_up(runtime, period);
 }
 
 /// Version 1 keeps them in two; -1 is none.

@@ -29,9 +29,8 @@ void deadline_keeper::add(worker& w) {
 }
 
 void deadline_keeper::tell(pool_core& core, deadline_group& group) {
-  boost::asio::post(executor_, [self = core.shared_from_this(), &group] {
-    self->keeper().settle(self, group);
-  });
+  boost::asio::post(
+      executor_, [self = core.shared_from_this(), &group] { self->keeper().settle(self, group); });
 }
 
 void deadline_keeper::rest(pool_core& core) {

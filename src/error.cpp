@@ -19,18 +19,30 @@ class category final : public boost::system::error_category {
 
   const char* message(int value, char*, std::size_t) const noexcept override {
     switch (static_cast<errc>(value)) {
-      case errc::pool_closed: return "the pool is closed";
-      case errc::user_limit_reached: return "the user holds as many slots as one user may";
-      case errc::queue_full: return "the queue is full";
-      case errc::queue_wait_expired: return "the task waited too long in the queue";
-      case errc::task_timed_out: return "the task outlived its run deadline";
-      case errc::shutdown_cancelled: return "the task was ended by a shutdown";
-      case errc::group_limit: return "the group runs as many members as it may";
-      case errc::rate_limited: return "the rate is used up";
-      case errc::breaker_open: return "the circuit breaker is open";
-      case errc::retry_exhausted: return "every attempt failed";
-      case errc::lease_lost: return "the lease has gone to somebody else";
-      case errc::invalid_argument: return "invalid argument";
+      case errc::pool_closed:
+        return "the pool is closed";
+      case errc::user_limit_reached:
+        return "the user holds as many slots as one user may";
+      case errc::queue_full:
+        return "the queue is full";
+      case errc::queue_wait_expired:
+        return "the task waited too long in the queue";
+      case errc::task_timed_out:
+        return "the task outlived its run deadline";
+      case errc::shutdown_cancelled:
+        return "the task was ended by a shutdown";
+      case errc::group_limit:
+        return "the group runs as many members as it may";
+      case errc::rate_limited:
+        return "the rate is used up";
+      case errc::breaker_open:
+        return "the circuit breaker is open";
+      case errc::retry_exhausted:
+        return "every attempt failed";
+      case errc::lease_lost:
+        return "the lease has gone to somebody else";
+      case errc::invalid_argument:
+        return "invalid argument";
     }
     return "unknown weir error";
   }
@@ -55,13 +67,19 @@ int http_status(const error_code& ec) noexcept {
     case errc::queue_wait_expired:
     case errc::shutdown_cancelled:
     case errc::group_limit:
-    case errc::breaker_open: return 503;
+    case errc::breaker_open:
+      return 503;
     case errc::user_limit_reached:
-    case errc::rate_limited: return 429;
-    case errc::task_timed_out: return 504;
-    case errc::retry_exhausted: return 502;
-    case errc::lease_lost: return 409;
-    case errc::invalid_argument: return 400;
+    case errc::rate_limited:
+      return 429;
+    case errc::task_timed_out:
+      return 504;
+    case errc::retry_exhausted:
+      return 502;
+    case errc::lease_lost:
+      return 409;
+    case errc::invalid_argument:
+      return 400;
   }
   return 500;
 }
@@ -74,15 +92,18 @@ std::optional<std::chrono::seconds> retry_after(const error_code& ec) noexcept {
     case errc::queue_full:
     case errc::queue_wait_expired:
     case errc::group_limit:
-    case errc::rate_limited: return std::chrono::seconds(1);
+    case errc::rate_limited:
+      return std::chrono::seconds(1);
     // Somebody has to recover, restart, or be routed around first.
     case errc::pool_closed:
     case errc::shutdown_cancelled:
-    case errc::breaker_open: return std::chrono::seconds(5);
+    case errc::breaker_open:
+      return std::chrono::seconds(5);
     case errc::task_timed_out:
     case errc::retry_exhausted:
     case errc::lease_lost:
-    case errc::invalid_argument: return std::nullopt;
+    case errc::invalid_argument:
+      return std::nullopt;
   }
   return std::nullopt;
 }

@@ -71,7 +71,8 @@ void pool_closer::step(const std::shared_ptr<pool_core>& core) {
     core->abandon_queue();
     core->cancel_running(cancel_cause::shutdown);
   }
-  const time_point limit = stage_ == stage::draining ? deadline_ : saturating_add(cancelled_, grace_);
+  const time_point limit =
+      stage_ == stage::draining ? deadline_ : saturating_add(cancelled_, grace_);
   if (stage_ == stage::ended || core->live() == 0 ||
       (stage_ == stage::cancelling && now >= limit)) {
     finish(*core);

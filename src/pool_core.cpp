@@ -225,7 +225,6 @@ void pool_core::recycle(task_record& record) noexcept {
 void pool_core::give_up(task_record& record) {
   room_waiter* served = nullptr;
   worker* runner = nullptr;
-  bool last = false;
   {
     const std::lock_guard lock(mutex_);
     if (record.where == task_record::place::running) {
@@ -234,7 +233,7 @@ void pool_core::give_up(task_record& record) {
       queue_.erase(record);
       served = leave_room();
       book(record, outcome::cancelled);
-      last = closed_ && active_ == 0 && queue_.empty();
+      telling_.fetch_add(1, std::memory_order_relaxed);
     } else {
       return;
     }
@@ -245,8 +244,8 @@ void pool_core::give_up(task_record& record) {
     return;
   }
   dispose(record, asio::error::operation_aborted);
+  told();
   if (served) served->complete({});
-  if (last) closer_.drained(shared_from_this());
 }
 
 void pool_core::give_up(room_waiter& waiter) {
@@ -313,8 +312,12 @@ task_record* pool_core::take(worker& w, ended_task ended, bool& retire) noexcept
     if (ended.record) {
       --active_;
       book(*ended.record, ended.how);
-      if (!ended.record->has_caller()) recycle(*std::exchange(ended.record, nullptr));
-      last = closed_ && active_ == 0 && queue_.empty();
+      if (ended.record->has_caller()) {
+        telling_.fetch_add(1, std::memory_order_relaxed);
+      } else {
+        recycle(*std::exchange(ended.record, nullptr));
+        last = closed_ && active_ == 0 && queue_.empty();
+      }
     }
     if (w.searching) w.searching = searching_ = false;
     record = queue_.pop();
@@ -336,7 +339,10 @@ task_record* pool_core::take(worker& w, ended_task ended, bool& retire) noexcept
       }
     }
   }
-  if (ended.record) ended.record->finish(ended.why, std::move(ended.error));
+  if (ended.record) {
+    ended.record->finish(ended.why, std::move(ended.error));
+    told();
+  }
   if (served) served->complete({});
   if (wake) wake->wake(shared_from_this());
   if (due != time_point::max()) keeper_.watch(*this, *w.group, due);
@@ -358,8 +364,8 @@ ended_task pool_core::conclude(worker& w, task_record& record, std::exception_pt
       options_.observer->on_task_failed(record.name(), record.user, ended.error);
   } else if (error) {
     ended.how = outcome::cancelled;
-    ended.why = to_error(last == worker::phase::shutdown ? cancel_cause::shutdown
-                                                         : cancel_cause::caller);
+    ended.why =
+        to_error(last == worker::phase::shutdown ? cancel_cause::shutdown : cancel_cause::caller);
   }
   record.drop();
   release_user(record);
@@ -389,6 +395,12 @@ void pool_core::book(task_record& record, outcome how) noexcept {
 
 void pool_core::release_user(task_record& record) noexcept {
   if (auto* slot = std::exchange(record.slot, nullptr)) slots_.release(slot);
+}
+
+void pool_core::told() noexcept {
+  // A shutdown waits for this: threads that stop with an answer still to be posted would lose it.
+  if (telling_.fetch_sub(1, std::memory_order_acq_rel) == 1 && closed_ && !context_gone())
+    closer_.drained(shared_from_this());
 }
 
 void pool_core::dispose(task_record& record, error_code why) noexcept {
@@ -431,9 +443,13 @@ void pool_core::abandon_queue() {
       abandoned_.push_back(record->name());
       dropped.push_back(record);
     }
+    telling_.fetch_add(dropped.size(), std::memory_order_relaxed);
     if (!dropped.empty()) cut_short_ = true;
   }
-  for (task_record* record : dropped) dispose(*record, errc::shutdown_cancelled);
+  for (task_record* record : dropped) {
+    dispose(*record, errc::shutdown_cancelled);
+    told();
+  }
 }
 
 void pool_core::cancel_running(cancel_cause cause) {
@@ -448,7 +464,7 @@ void pool_core::cancel_running(cancel_cause cause) {
 
 std::size_t pool_core::live() const {
   const std::lock_guard lock(mutex_);
-  return queue_.size() + active_;
+  return queue_.size() + active_ + telling_.load(std::memory_order_acquire);
 }
 
 shutdown_report pool_core::report() {

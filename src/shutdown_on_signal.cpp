@@ -64,8 +64,8 @@ asio::awaitable<shutdown_report> detail::shutdown_on_signal(
   });
   std::exception_ptr failure;
   if (stop_source) failure = co_await stop_by(limit, std::move(stop_source));
-  auto report = co_await pool.async_shutdown({.deadline = limit - steady_clock::now()},
-                                             asio::use_awaitable);
+  auto report =
+      co_await pool.async_shutdown({.deadline = limit - steady_clock::now()}, asio::use_awaitable);
   if (failure) std::rethrow_exception(failure);
   co_return report;
 }

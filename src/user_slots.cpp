@@ -3,6 +3,7 @@
 
 #include <weir/detail/user_slots.hpp>
 
+#include <cassert>
 #include <utility>
 
 namespace weir::detail {
@@ -17,6 +18,7 @@ user_slots::shard::shard(boost::asio::execution_context& context) : strand(conte
 }
 
 user_slots::entry* user_slots::shard::insert(std::string_view user, std::size_t hash) {
+  assert(strand.running_in_this_thread());
   table::iterator line;
   if (spare.empty()) {
     line = users.emplace(key{std::string(user), hash}, 0).first;
@@ -36,6 +38,7 @@ user_slots::entry* user_slots::shard::insert(std::string_view user, std::size_t 
 }
 
 void user_slots::shard::give_back(entry* held) noexcept {
+  assert(strand.running_in_this_thread());
   if (--held->second > 0) return;
   auto node = users.extract(users.find(sought{held->first.name, held->first.hash}));
   if (spare.size() < spare_lines) spare.push_back(std::move(node));

@@ -21,21 +21,29 @@ namespace {
 
 worker::phase phase_for(cancel_cause cause) noexcept {
   switch (cause) {
-    case cancel_cause::timeout: return worker::phase::timeout;
-    case cancel_cause::shutdown: return worker::phase::shutdown;
-    case cancel_cause::caller: return worker::phase::caller;
-    case cancel_cause::none: break;
+    case cancel_cause::timeout:
+      return worker::phase::timeout;
+    case cancel_cause::shutdown:
+      return worker::phase::shutdown;
+    case cancel_cause::caller:
+      return worker::phase::caller;
+    case cancel_cause::none:
+      break;
   }
   return worker::phase::running;
 }
 
 cancel_cause cause_for(worker::phase p) noexcept {
   switch (p) {
-    case worker::phase::timeout: return cancel_cause::timeout;
-    case worker::phase::shutdown: return cancel_cause::shutdown;
-    case worker::phase::caller: return cancel_cause::caller;
+    case worker::phase::timeout:
+      return cancel_cause::timeout;
+    case worker::phase::shutdown:
+      return cancel_cause::shutdown;
+    case worker::phase::caller:
+      return cancel_cause::caller;
     case worker::phase::idle:
-    case worker::phase::running: break;
+    case worker::phase::running:
+      break;
   }
   return cancel_cause::none;
 }
@@ -181,7 +189,8 @@ void worker::wake(const std::shared_ptr<pool_core>& core) {
       resume_parked();
       break;
     case wakefulness::awake:  // about to park: it will see that it has been notified
-    case wakefulness::notified: break;
+    case wakefulness::notified:
+      break;
   }
 }
 

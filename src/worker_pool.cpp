@@ -40,8 +40,8 @@ worker_pool::worker_pool(pool_options options) {
   const int threads = options.threads < 1 ? std::max(options.workers, 1) : options.threads;
   threads_ = std::make_unique<detail::owned_threads>(threads);
   core_ = std::make_shared<detail::pool_core>(threads_->tasks().get_executor(),
-                                              threads_->timers().get_executor(),
-                                              std::move(options), false);
+                                              threads_->timers().get_executor(), std::move(options),
+                                              false);
   core_->attach();
 }
 

@@ -5,6 +5,7 @@
 
 #include "pool_fixture.hpp"
 
+#include <boost/asio/any_completion_handler.hpp>
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/bind_executor.hpp>
 #include <boost/asio/cancellation_signal.hpp>
@@ -45,11 +46,12 @@ BOOST_AUTO_TEST_CASE(the_result_of_an_awaitable_comes_back) {
 BOOST_AUTO_TEST_CASE(a_plain_result_comes_back_too) {
   auto& p = make();
   int got = 0;
-  co_spawn(p, {.user = "ann"}, [](task_context&) { return 42; },
-           [&](const std::exception_ptr& e, int result) {
-             BOOST_TEST(!e);
-             got = result;
-           });
+  co_spawn(
+      p, {.user = "ann"}, [](task_context&) { return 42; },
+      [&](const std::exception_ptr& e, int result) {
+        BOOST_TEST(!e);
+        got = result;
+      });
   time.run();
   BOOST_TEST(got == 42);
 }
@@ -58,7 +60,8 @@ BOOST_AUTO_TEST_CASE(void_forms_complete) {
   auto& p = make();
   noted a, b;
   co_spawn(p, {.user = "ann"}, nothing(), a.handler());
-  co_spawn(p, {.user = "ann"}, [](task_context&) {}, b.handler());
+  co_spawn(
+      p, {.user = "ann"}, [](task_context&) {}, b.handler());
   time.run();
   BOOST_TEST(*a.code == error_code{});
   BOOST_TEST(*b.code == error_code{});
@@ -67,8 +70,9 @@ BOOST_AUTO_TEST_CASE(void_forms_complete) {
 BOOST_AUTO_TEST_CASE(a_move_only_result_comes_back) {
   auto& p = make();
   std::unique_ptr<int> got;
-  co_spawn(p, {.user = "ann"}, [](task_context&) { return std::make_unique<int>(7); },
-           [&](const std::exception_ptr&, std::unique_ptr<int> result) { got = std::move(result); });
+  co_spawn(
+      p, {.user = "ann"}, [](task_context&) { return std::make_unique<int>(7); },
+      [&](const std::exception_ptr&, std::unique_ptr<int> result) { got = std::move(result); });
   time.run();
   BOOST_REQUIRE(got);
   BOOST_TEST(*got == 7);
@@ -122,7 +126,8 @@ BOOST_AUTO_TEST_CASE(a_rejection_is_a_system_error_with_its_code) {
   time.settle();
   BOOST_TEST(!p.submit(task_of("bob", nothing())));
   noted cap, full, invalid, closed;
-  co_spawn(p, {.user = "ann"}, [c = counted()](task_context&) {}, cap.handler());
+  co_spawn(
+      p, {.user = "ann"}, [c = counted()](task_context&) {}, cap.handler());
   co_spawn(p, {.user = "cleo"}, nothing(), full.handler());
   co_spawn(p, {.user = "cleo", .timeout = -1s}, nothing(), invalid.handler());
   BOOST_TEST(counted::alive == 0);
@@ -165,8 +170,8 @@ BOOST_AUTO_TEST_CASE(every_kind_of_token_works) {
   co_spawn(p, {}, answer, asio::detached);
   auto caller = [&]() -> asio::awaitable<void> {
     got.push_back(co_await co_spawn(p, {}, answer, asio::use_awaitable));
-    const auto [e, r] = co_await co_spawn(p, {}, answer,
-                                          asio::experimental::as_tuple(asio::use_awaitable));
+    const auto [e, r] =
+        co_await co_spawn(p, {}, answer, asio::experimental::as_tuple(asio::use_awaitable));
     BOOST_TEST(!e);
     got.push_back(r);
     auto submission = p.async_submit(task_of("", [](task_context&) {}),
@@ -181,6 +186,23 @@ BOOST_AUTO_TEST_CASE(every_kind_of_token_works) {
   BOOST_TEST(future.get() == 1);
   BOOST_TEST(got.size() == 3U);
   BOOST_TEST(p.metrics().completed == 6U);
+}
+
+BOOST_AUTO_TEST_CASE(a_type_erased_handler_works) {
+  auto& p = make();
+  auto strand = asio::make_strand(time.context());
+  int got = 0;
+  bool inside = false;
+  co_spawn(
+      p, {.user = "ann"}, [](task_context&) { return 3; },
+      asio::any_completion_handler<void(std::exception_ptr, int)>(
+          asio::bind_executor(strand, [&](const std::exception_ptr&, int r) {
+            got = r;
+            inside = strand.running_in_this_thread();
+          })));
+  time.run();
+  BOOST_TEST(got == 3);
+  BOOST_TEST(inside);
 }
 
 BOOST_AUTO_TEST_CASE(the_handler_runs_on_its_own_executor) {
@@ -203,8 +225,9 @@ BOOST_AUTO_TEST_CASE(a_queued_task_that_is_cancelled_never_runs_and_frees_its_pl
     time.settle();
     asio::cancellation_signal signal;
     noted n;
-    co_spawn(p, {.user = "bob"}, [c = counted()](task_context&) { BOOST_ERROR("it ran"); },
-             asio::bind_cancellation_slot(signal.slot(), n.handler()));
+    co_spawn(
+        p, {.user = "bob"}, [c = counted()](task_context&) { BOOST_ERROR("it ran"); },
+        asio::bind_cancellation_slot(signal.slot(), n.handler()));
     BOOST_TEST(p.submit(task_of("cleo", nothing())) == errc::queue_full);
     signal.emit(type);
     // At once: the place, the slot and the captures.
@@ -236,8 +259,7 @@ BOOST_AUTO_TEST_CASE(a_running_task_is_cancelled_by_any_type) {
         throw;
       }
     };
-    co_spawn(p, {.user = "ann"}, work,
-             asio::bind_cancellation_slot(signal.slot(), n.handler()));
+    co_spawn(p, {.user = "ann"}, work, asio::bind_cancellation_slot(signal.slot(), n.handler()));
     time.run_for(1s);
     signal.emit(type);
     time.settle();
@@ -294,8 +316,7 @@ BOOST_AUTO_TEST_CASE(cancelled_at_each_await_point_the_slot_comes_back_and_frame
           co_await inner(counted());
       }
     };
-    co_spawn(p, {.user = "ann"}, work,
-             asio::bind_cancellation_slot(signal.slot(), n.handler()));
+    co_spawn(p, {.user = "ann"}, work, asio::bind_cancellation_slot(signal.slot(), n.handler()));
     time.run_for(std::chrono::milliseconds(at * 1000 + 500));
     signal.emit(asio::cancellation_type::terminal);
     time.settle();

@@ -156,7 +156,8 @@ BOOST_AUTO_TEST_CASE(a_full_queue_rolls_the_slot_back) {
   BOOST_TEST(!p.submit(task_of("ann", sleeper(1s))));
   time.settle();
   BOOST_TEST(!p.submit(task_of("bob", nothing())));
-  for (int i = 0; i < 100; ++i) BOOST_TEST(p.submit(task_of("cleo", nothing())) == errc::queue_full);
+  for (int i = 0; i < 100; ++i)
+    BOOST_TEST(p.submit(task_of("cleo", nothing())) == errc::queue_full);
   BOOST_TEST(p.metrics().users == 2U);
   time.run_for(1s);
   BOOST_TEST(!p.submit(task_of("cleo", nothing())));
@@ -167,7 +168,7 @@ BOOST_AUTO_TEST_CASE(the_books_balance_at_every_step) {
   for (int i = 0; i < 40; ++i) {
     auto fail = [](task_context&) -> asio::awaitable<void> { throw std::runtime_error("no"); };
     const std::string user(1, static_cast<char>('a' + i % 3));
-    (void)p.submit(i % 4 == 0 ? task_of(user, fail)
+    (void)p.submit(i % 4 == 0   ? task_of(user, fail)
                    : i % 4 == 1 ? task_of(user, sleeper(10ms), 3ms)
                                 : task_of(user, sleeper(2ms)));
     check_balanced(p.metrics());
@@ -196,8 +197,8 @@ BOOST_AUTO_TEST_CASE(a_task_may_submit_to_its_own_pool) {
   };
   BOOST_TEST(!p.submit(task_of("", outer)));
   time.run();
-  const std::vector<std::string> expected{"outer",   "accepted", "accepted", "the queue is full",
-                                          "end",     "inner",    "inner"};
+  const std::vector<std::string> expected{"outer", "accepted", "accepted", "the queue is full",
+                                          "end",   "inner",    "inner"};
   BOOST_TEST(log == expected, boost::test_tools::per_element());
 }
 
@@ -319,10 +320,13 @@ BOOST_AUTO_TEST_CASE(a_task_knows_itself) {
     co_return;
   };
   BOOST_TEST(!p.submit({.id = "job 7", .user = "ann", .fn = work, .priority = 3}));
-  BOOST_TEST(!p.submit(task_of("ann", [](task_context& ctx) {
-    BOOST_TEST(ctx.id() == "task-2");
-    BOOST_TEST((ctx.deadline() == weir::time_point::max()));
-  }, 0s)));
+  BOOST_TEST(!p.submit(task_of(
+      "ann",
+      [](task_context& ctx) {
+        BOOST_TEST(ctx.id() == "task-2");
+        BOOST_TEST((ctx.deadline() == weir::time_point::max()));
+      },
+      0s)));
   time.run();
 }
 

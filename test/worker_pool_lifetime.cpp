@@ -125,9 +125,8 @@ BOOST_AUTO_TEST_CASE(the_context_goes_first_with_tasks_queued_and_suspended) {
   error_code running, queued;
   asio::io_context callers(1);
   const auto note = [&](error_code& into) {
-    return asio::bind_executor(callers, [&into](const std::exception_ptr& e) {
-      into = code_of(e);
-    });
+    return asio::bind_executor(callers,
+                               [&into](const std::exception_ptr& e) { into = code_of(e); });
   };
   {
     asio::io_context context(1);
@@ -145,11 +144,11 @@ BOOST_AUTO_TEST_CASE(the_context_goes_first_with_tasks_queued_and_suspended) {
   BOOST_TEST(running == errc::shutdown_cancelled);
   BOOST_TEST(queued == errc::shutdown_cancelled);
   int reports = 0;
-  p->async_shutdown({}, asio::bind_executor(callers, [&](const error_code&,
-                                                         const weir::shutdown_report& r) {
-    ++reports;
-    BOOST_TEST(!r.drained);
-  }));
+  p->async_shutdown(
+      {}, asio::bind_executor(callers, [&](const error_code&, const weir::shutdown_report& r) {
+        ++reports;
+        BOOST_TEST(!r.drained);
+      }));
   callers.restart();
   callers.run();
   BOOST_TEST(reports == 1);
@@ -224,9 +223,8 @@ BOOST_AUTO_TEST_CASE(an_owning_pool_is_destroyed_with_queued_running_and_suspend
   }
   BOOST_TEST(counted::alive == 0);
   for (auto* f : {&suspended, &queued})
-    BOOST_CHECK_EXCEPTION(f->get(), boost::system::system_error, [](const auto& e) {
-      return e.code() == errc::shutdown_cancelled;
-    });
+    BOOST_CHECK_EXCEPTION(f->get(), boost::system::system_error,
+                          [](const auto& e) { return e.code() == errc::shutdown_cancelled; });
 }
 
 BOOST_AUTO_TEST_CASE(a_task_that_never_ends_is_destroyed_where_it_is_suspended) {
@@ -258,8 +256,8 @@ BOOST_AUTO_TEST_CASE(the_last_handle_of_an_owning_pool_is_dropped_inside_a_task)
   std::promise<void> said;
   auto shared = std::make_shared<weir::worker_pool>(weir::pool_options{.workers = 2});
   auto& p = *shared;
-  auto work = [word = last_word(said), last = std::move(shared)](
-                  task_context&) mutable -> asio::awaitable<void> {
+  auto work = [word = last_word(said),
+               last = std::move(shared)](task_context&) mutable -> asio::awaitable<void> {
     last.reset();
     co_return;
   };

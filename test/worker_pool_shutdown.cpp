@@ -226,7 +226,8 @@ BOOST_AUTO_TEST_CASE(a_task_may_shut_its_own_pool_down) {
 
 BOOST_AUTO_TEST_CASE(slots_come_back_in_each_mode) {
   for (const bool abandon : {false, true})
-    for (const weir::duration deadline : {weir::duration(0s), weir::duration(1s), weir::duration(1min)}) {
+    for (const weir::duration deadline :
+         {weir::duration(0s), weir::duration(1s), weir::duration(1min)}) {
       auto& p = make({.workers = 2, .max_per_user = 1});
       for (int i = 0; i < 6; ++i)
         BOOST_TEST(!p.submit(task_of("user " + std::to_string(i), sleeper(2s))));
@@ -237,9 +238,7 @@ BOOST_AUTO_TEST_CASE(slots_come_back_in_each_mode) {
       check_at_rest(p.metrics());
       BOOST_TEST(e.calls == 1);
       const auto m = p.metrics();
-      BOOST_TEST(m.cancelled == (deadline == 1min && !abandon ? 0U
-                                 : deadline == 1min           ? 4U
-                                                              : 6U));
+      BOOST_TEST(m.cancelled == (deadline == 1min && !abandon ? 0U : deadline == 1min ? 4U : 6U));
     }
 }
 
@@ -254,13 +253,13 @@ BOOST_AUTO_TEST_CASE(a_task_whose_destructor_calls_the_pool_finds_no_lock_held) 
     }
   };
   error_code dropped, ran;
-  BOOST_TEST(!p.submit(task_of("", [c = std::make_unique<caller>(caller{&p, &ran})](
-                                       task_context&) { (void)c; })));
+  BOOST_TEST(!p.submit(
+      task_of("", [c = std::make_unique<caller>(caller{&p, &ran})](task_context&) { (void)c; })));
   time.settle();
   BOOST_TEST(!p.submit(task_of("", sleeper(1s))));
   time.settle();
-  BOOST_TEST(!p.submit(task_of("", [c = std::make_unique<caller>(caller{&p, &dropped})](
-                                       task_context&) { (void)c; })));
+  BOOST_TEST(!p.submit(task_of(
+      "", [c = std::make_unique<caller>(caller{&p, &dropped})](task_context&) { (void)c; })));
   p.async_shutdown({.abandon = true}, asio::detached);
   BOOST_TEST(dropped == errc::pool_closed);
   time.run();
@@ -279,8 +278,7 @@ BOOST_AUTO_TEST_CASE(blocked_threads_do_not_hold_up_the_report) {
                           released.wait();
                         }}));
   started.get_future().wait();
-  auto report =
-      p.async_shutdown({.deadline = 1ms, .grace = 1ms}, asio::use_future).get();
+  auto report = p.async_shutdown({.deadline = 1ms, .grace = 1ms}, asio::use_future).get();
   BOOST_REQUIRE(report.stuck.size() == 1U);
   BOOST_TEST(report.stuck.front() == "blocker");
   BOOST_TEST(p.metrics().active == 1U);

@@ -4,9 +4,11 @@
 #ifndef WEIR_EXAMPLES_GATEWAY_FLAGS_HPP
 #define WEIR_EXAMPLES_GATEWAY_FLAGS_HPP
 
+#include <algorithm>
 #include <charconv>
 #include <chrono>
 #include <concepts>
+#include <cstdint>
 #include <functional>
 #include <ostream>
 #include <span>

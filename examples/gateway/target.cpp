@@ -6,6 +6,7 @@
 #include "flags.hpp"
 
 #include <algorithm>
+#include <charconv>
 
 namespace gateway {
 

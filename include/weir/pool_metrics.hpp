@@ -26,19 +26,19 @@ struct rejection_counts {
 /// `submitted = queued + active + completed + failed + timed_out + cancelled`; with the
 /// rejections, which are counted apart, `offered() = submitted + rejected.total()`.
 struct pool_metrics {
-  int workers = 0;               ///< the limit on `active`
-  std::size_t queue_size = 0;    ///< the limit on `queued`
-  std::size_t active = 0;        ///< tasks that run now, cancelled ones that have not ended included
-  std::size_t queued = 0;        ///< tasks that wait for a worker
-  std::size_t queued_max = 0;    ///< the most that ever waited at once
-  std::size_t waiting = 0;       ///< `async_submit` callers that wait for room
-  std::size_t users = 0;         ///< users that hold a slot
-  std::uint64_t submitted = 0;   ///< tasks accepted
-  std::uint64_t completed = 0;   ///< ended by returning
-  std::uint64_t failed = 0;      ///< ended by an exception that nobody asked for
-  std::uint64_t timed_out = 0;   ///< ended after the run deadline, however they ended
-  std::uint64_t cancelled = 0;   ///< ended by a shutdown or by their caller
-  rejection_counts rejected;     ///< submissions that were turned down
+  int workers = 0;              ///< the limit on `active`
+  std::size_t queue_size = 0;   ///< the limit on `queued`
+  std::size_t active = 0;       ///< tasks that run now, cancelled ones that have not ended included
+  std::size_t queued = 0;       ///< tasks that wait for a worker
+  std::size_t queued_max = 0;   ///< the most that ever waited at once
+  std::size_t waiting = 0;      ///< `async_submit` callers that wait for room
+  std::size_t users = 0;        ///< users that hold a slot
+  std::uint64_t submitted = 0;  ///< tasks accepted
+  std::uint64_t completed = 0;  ///< ended by returning
+  std::uint64_t failed = 0;     ///< ended by an exception that nobody asked for
+  std::uint64_t timed_out = 0;  ///< ended after the run deadline, however they ended
+  std::uint64_t cancelled = 0;  ///< ended by a shutdown or by their caller
+  rejection_counts rejected;    ///< submissions that were turned down
 
   std::uint64_t offered() const noexcept { return submitted + rejected.total(); }
 };

@@ -25,10 +25,10 @@ using task_function = detail::task_function;
 
 /// A piece of work to hand over to a pool.
 struct task {
-  std::string id = {};              ///< for logs and reports; empty: one is made
-  std::string user = {};            ///< whose slot it takes; may be empty only where no cap is on
-  task_function fn = {};            ///< never empty
-  int priority = 0;                 ///< for a pool that orders by it; fifo does not look
+  std::string id = {};    ///< for logs and reports; empty: one is made
+  std::string user = {};  ///< whose slot it takes; may be empty only where no cap is on
+  task_function fn = {};  ///< never empty
+  int priority = 0;       ///< for a pool that orders by it; fifo does not look
   std::optional<duration> timeout = {};  ///< run deadline; empty: the pool's; zero: none
 };
 
@@ -37,10 +37,10 @@ struct task {
 /// The strings are copied during the call. The type is trivially destructible on purpose: one
 /// written inside a `co_await` expression is then safe with g++ 12 (see README).
 struct run_options {
-  std::string_view id = {};                   ///< empty: one is made
-  std::string_view user = {};                 ///< whose slot it takes
-  int priority = 0;                           ///< as in `task`
-  std::optional<duration> timeout = {};       ///< as in `task`
+  std::string_view id = {};              ///< empty: one is made
+  std::string_view user = {};            ///< whose slot it takes
+  int priority = 0;                      ///< as in `task`
+  std::optional<duration> timeout = {};  ///< as in `task`
 };
 
 static_assert(std::is_trivially_destructible_v<run_options>);

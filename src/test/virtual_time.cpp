@@ -20,6 +20,7 @@ virtual_time::~virtual_time() {
 }
 
 void virtual_time::note_expiry(time_point expiry) noexcept {
+  if (expiry == time_point::max()) return;  // Asio's "never": nothing to wait for
   next_expiry_ = next_expiry_ ? std::min(*next_expiry_, expiry) : expiry;
 }
 

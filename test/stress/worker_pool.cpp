@@ -150,8 +150,8 @@ BOOST_AUTO_TEST_CASE(cancels_that_race_completion_give_one_answer_each) {
         done.count_down();
       };
       co_spawn(p, {}, sleeper(std::chrono::microseconds(i % 3)),
-               asio::bind_cancellation_slot(
-                   signal->slot(), asio::bind_executor(strand, std::move(on_end))));
+               asio::bind_cancellation_slot(signal->slot(),
+                                            asio::bind_executor(strand, std::move(on_end))));
     });
     asio::post(strand, [signal] { signal->emit(asio::cancellation_type::terminal); });
   }
@@ -175,9 +175,8 @@ BOOST_AUTO_TEST_CASE(producers_that_wait_and_give_up_lose_no_place) {
         asio::cancellation_signal signal;
         if ((i + k) % 3 == 0)
           asio::post(strand, [&signal] { signal.emit(asio::cancellation_type::total); });
-        auto op = p.async_submit(
-            task_of("", nothing()),
-            asio::bind_cancellation_slot(signal.slot(), asio::use_awaitable));
+        auto op = p.async_submit(task_of("", nothing()),
+                                 asio::bind_cancellation_slot(signal.slot(), asio::use_awaitable));
         try {
           co_await std::move(op);
           accepted.fetch_add(1);
@@ -224,7 +223,10 @@ BOOST_AUTO_TEST_CASE(an_idle_pool_always_wakes) {
   // One task at a time, each submitted when the pool has gone idle or is about to: a wake-up that
   // is lost would leave the future waiting, and the case to its time limit.
   weir::worker_pool p{{.workers = 3, .threads = 3, .max_per_user = 0}};
-  for (int i = 0; i < 20'000; ++i) co_spawn(p, {}, [](task_context&) {}, asio::use_future).get();
+  for (int i = 0; i < 20'000; ++i)
+    co_spawn(
+        p, {}, [](task_context&) {}, asio::use_future)
+        .get();
   BOOST_TEST(p.metrics().completed == 20'000U);
 }
 
@@ -236,8 +238,8 @@ BOOST_AUTO_TEST_CASE(pools_are_destroyed_with_work_in_every_state) {
       weir::worker_pool p{
           {.workers = 3, .threads = 2, .queue_size = 8, .max_per_user = 0, .grace = 10s}};
       for (int i = 0; i < 8; ++i) {
-        auto work = [c = counted(), kind = random() % 3](task_context& ctx)
-            -> asio::awaitable<void> {
+        auto work = [c = counted(),
+                     kind = random() % 3](task_context& ctx) -> asio::awaitable<void> {
           counted local;
           if (kind == 0) co_await sleep_for(1h);
           if (kind == 1)
@@ -266,8 +268,8 @@ BOOST_AUTO_TEST_CASE(the_last_handle_is_dropped_inside_a_task_again_and_again) {
         weir::pool_options{.workers = 2, .threads = 2, .max_per_user = 0});
     auto& p = *shared;
     auto word = std::make_unique<last_word>(said);
-    auto work = [word = std::move(word), last = std::move(shared)](
-                    task_context&) mutable -> asio::awaitable<void> {
+    auto work = [word = std::move(word),
+                 last = std::move(shared)](task_context&) mutable -> asio::awaitable<void> {
       last.reset();
       co_return;
     };

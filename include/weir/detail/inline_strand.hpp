@@ -64,8 +64,8 @@ class inline_frame {
 template <typename Allocator = std::allocator<void>>
 class inline_executor {
  public:
-  explicit inline_executor(boost::asio::execution_context& context,
-                           const Allocator& allocator = {}, bool never = false) noexcept
+  explicit inline_executor(boost::asio::execution_context& context, const Allocator& allocator = {},
+                           bool never = false) noexcept
       : context_(&context), allocator_(allocator), never_(never) {}
 
   boost::asio::execution_context& query(boost::asio::execution::context_t) const noexcept {
@@ -181,8 +181,7 @@ class inline_strand {
     }
     std::atomic<bool> done{false};
     stack_block block;
-    boost::asio::require(strand_,
-                         boost::asio::execution::allocator(stack_allocator<void>(block)))
+    boost::asio::require(strand_, boost::asio::execution::allocator(stack_allocator<void>(block)))
         .execute([&f, &done]() noexcept {
           f();
           done.store(true, std::memory_order_release);

@@ -8,9 +8,12 @@
 #include <boost/asio/associated_cancellation_slot.hpp>
 #include <boost/asio/associated_executor.hpp>
 #include <boost/asio/bind_allocator.hpp>
+#include <boost/asio/dispatch.hpp>
+#include <boost/asio/execution.hpp>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/post.hpp>
 
+#include <type_traits>
 #include <utility>
 
 namespace weir::detail {
@@ -26,6 +29,7 @@ class pending_handler {
 
   pending_handler(Handler handler, const Fallback& fallback)
       : work_(boost::asio::get_associated_executor(handler, fallback)),
+        way_(fallback),
         handler_(std::move(handler)) {}
 
   auto allocator() const noexcept { return boost::asio::get_associated_allocator(handler_); }
@@ -35,18 +39,37 @@ class pending_handler {
   template <typename... Args>
   void complete(Args... args) && {
     const auto executor = work_.get_executor();
+    // Before the handler moves: it may be the handler's own.
+    const auto memory = boost::asio::get_associated_allocator(handler_);
     auto call = [work = std::move(work_), handler = std::move(handler_),
                  ... args = std::move(args)]() mutable {
       if (auto slot = boost::asio::get_associated_cancellation_slot(handler); slot.is_connected())
         slot.clear();
       std::move(handler)(std::move(args)...);
     };
-    const auto memory = boost::asio::get_associated_allocator(handler_);
-    boost::asio::post(executor, boost::asio::bind_allocator(memory, std::move(call)));
+    if constexpr (can_post)
+      boost::asio::post(executor, boost::asio::bind_allocator(memory, std::move(call)));
+    else
+      boost::asio::post(way_.executor, [executor, call = std::move(call)]() mutable {
+        boost::asio::dispatch(executor, std::move(call));
+      });
   }
 
  private:
+  // The executor of a type-erased handler cannot be posted to, only dispatched to: it is reached
+  // from where the operation ran.
+  static constexpr bool can_post =
+      boost::asio::can_require_v<executor_type, boost::asio::execution::blocking_t::never_t>;
+  struct straight {
+    explicit straight(const Fallback&) noexcept {}
+  };
+  struct by_way_of {
+    explicit by_way_of(const Fallback& ex) : executor(ex) {}
+    Fallback executor;
+  };
+
   boost::asio::executor_work_guard<executor_type> work_;
+  [[no_unique_address]] std::conditional_t<can_post, straight, by_way_of> way_;
   Handler handler_;
 };
 

@@ -123,7 +123,7 @@ class pool_core : public std::enable_shared_from_this<pool_core> {
   /// Cancels what runs.
   void cancel_running(cancel_cause cause);
 
-  /// Tasks that are queued or running.
+  /// Tasks that are queued, running, or ended with their callers still to be told.
   std::size_t live() const;
 
   /// The report as of now, without `took`.
@@ -138,8 +138,9 @@ class pool_core : public std::enable_shared_from_this<pool_core> {
   bool context_gone() const noexcept { return context_gone_.load(std::memory_order_acquire); }
 
  private:
-  using gate = boost::asio::experimental::basic_channel<
-      inline_executor<>, boost::asio::experimental::channel_traits<>, void()>;
+  using gate =
+      boost::asio::experimental::basic_channel<inline_executor<>,
+                                               boost::asio::experimental::channel_traits<>, void()>;
 
   struct alignas(64) rejections {
     std::atomic<std::uint64_t> closed{0}, user_limit{0}, queue_full{0}, invalid{0}, cancelled{0};
@@ -153,6 +154,7 @@ class pool_core : public std::enable_shared_from_this<pool_core> {
   void turn_away(task_record& record, room_waiter& waiter, error_code why);
   void dispose(task_record& record, error_code why) noexcept;
   void release_user(task_record& record) noexcept;
+  void told() noexcept;
 
   // Under the lock.
   bool take_room();
@@ -163,9 +165,7 @@ class pool_core : public std::enable_shared_from_this<pool_core> {
   void book(task_record& record, outcome how) noexcept;
   worker& add_worker();
   worker* worker_to_wake() noexcept;
-  std::uint64_t count(outcome how) const noexcept {
-    return ended_[static_cast<std::size_t>(how)];
-  }
+  std::uint64_t count(outcome how) const noexcept { return ended_[static_cast<std::size_t>(how)]; }
 
   const pool_options options_;
   boost::asio::any_io_executor inner_;  ///< empty once its context is gone
@@ -180,6 +180,8 @@ class pool_core : public std::enable_shared_from_this<pool_core> {
   std::atomic<bool> closed_{false};
   std::atomic<bool> full_{false};  ///< no room, as of the last change: lets a refusal be quick
   std::atomic<bool> context_gone_{false};
+  std::atomic<std::size_t> telling_{
+      0};  ///< tasks that are in the books, their callers not told yet
 
   mutable spin_mutex mutex_;  ///< guards all that follows, down to the keeper
   gate gate_;

@@ -21,8 +21,7 @@ class task_context;
 namespace detail {
 
 template <typename F>
-concept task_callable =
-    std::invocable<F&, task_context&> &&
+concept task_callable = std::invocable<F&, task_context&> &&
     (std::is_void_v<std::invoke_result_t<F&, task_context&>> ||
      std::same_as<std::invoke_result_t<F&, task_context&>, boost::asio::awaitable<void>>);
 
@@ -36,9 +35,8 @@ class task_function {
   task_function(std::nullptr_t) noexcept {}  // NOLINT(google-explicit-constructor)
 
   template <typename F>
-    requires(!std::same_as<std::remove_cvref_t<F>, task_function> &&
-             task_callable<std::decay_t<F>>)
-  task_function(F&& f) {  // NOLINT(google-explicit-constructor): a function object, as std's
+  requires(!std::same_as<std::remove_cvref_t<F>, task_function> && task_callable<std::decay_t<F>>)
+      task_function(F&& f) {  // NOLINT(google-explicit-constructor): a function object, as std's
     using target = std::decay_t<F>;
     // An empty function pointer or std::function makes an empty one. A function is never empty.
     if constexpr (!std::is_function_v<std::remove_reference_t<F>> &&
@@ -89,8 +87,8 @@ class task_function {
   };
 
   template <typename F>
-  static constexpr bool fits_in_place = std::is_trivially_copyable_v<F> &&
-                                        sizeof(F) <= capacity && alignof(F) <= alignof(void*);
+  static constexpr bool fits_in_place = std::is_trivially_copyable_v<F> && sizeof(F) <= capacity &&
+                                        alignof(F) <= alignof(void*);
 
   template <typename F>
   static boost::asio::awaitable<void> call(F& f, task_context& context) {
@@ -110,11 +108,11 @@ class task_function {
   }
 
   template <typename F>
-  static constexpr operations in_place_ops{
-      [](void* storage, task_context& context) {
-        return call(*std::launder(static_cast<F*>(storage)), context);
-      },
-      [](void*) noexcept {}};
+  static constexpr operations in_place_ops{[](void* storage, task_context& context) {
+                                             return call(*std::launder(static_cast<F*>(storage)),
+                                                         context);
+                                           },
+                                           [](void*) noexcept {}};
 
   template <typename F>
   static constexpr operations on_heap_ops{

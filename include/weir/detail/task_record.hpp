@@ -64,7 +64,7 @@ class task_record : public queue_hook {
 
   std::string id;
   std::string user;
-  duration timeout{};  ///< zero: none
+  duration timeout{};                       ///< zero: none
   time_point deadline = time_point::max();  ///< set when it starts
   user_slots::entry* slot = nullptr;
   std::uint64_t serial = 0;

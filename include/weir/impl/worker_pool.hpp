@@ -72,8 +72,7 @@ class join_op final : public shutdown_joiner {
     const auto memory = boost::asio::get_associated_allocator(handler);
     auto op = std::allocate_shared<join_op>(memory, std::move(handler), core->executor());
     if (auto slot = op->handler_.slot(); slot.is_connected())
-      slot.assign(
-          [core, op](boost::asio::cancellation_type) { core->closer().leave(core, op); });
+      slot.assign([core, op](boost::asio::cancellation_type) { core->closer().leave(core, op); });
     core->closer().join(core, options, std::move(op));
   }
 
@@ -100,8 +99,8 @@ class spawn_op final : public task_record {
   static void start(const std::shared_ptr<pool_core>& core, Handler handler, std::string id,
                     std::string user, int priority, std::optional<duration> timeout, F f) {
     const auto memory = boost::asio::get_associated_allocator(handler);
-    auto op = std::allocate_shared<spawn_op>(memory, std::move(handler), std::move(f),
-                                             core->executor());
+    auto op =
+        std::allocate_shared<spawn_op>(memory, std::move(handler), std::move(f), core->executor());
     op->id = std::move(id);
     op->user = std::move(user);
     op->priority = priority;
@@ -142,9 +141,7 @@ class spawn_op final : public task_record {
   bool has_caller() const noexcept override { return true; }
 
  private:
-  boost::asio::awaitable<void> store(boost::asio::awaitable<R> work)
-    requires(!std::is_void_v<R>)
-  {
+  boost::asio::awaitable<void> store(boost::asio::awaitable<R> work) requires(!std::is_void_v<R>) {
     result_.emplace(co_await std::move(work));
   }
 

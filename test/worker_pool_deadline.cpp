@@ -213,12 +213,12 @@ BOOST_AUTO_TEST_SUITE_END()
 BOOST_AUTO_TEST_SUITE(worker_pool_deadline_threads)
 
 BOOST_AUTO_TEST_CASE(with_every_thread_blocked_admission_answers_and_deadlines_fire) {
-  weir::worker_pool p{{.workers = 2, .threads = 2, .queue_size = 1, .max_per_user = 0}};
   std::promise<void> release;
   const auto released = release.get_future().share();
   std::array<std::promise<void>, 2> blocked;
   std::array<std::future<void>, 2> answers;
   std::array<std::stop_token, 2> tokens;
+  weir::worker_pool p{{.workers = 2, .threads = 2, .queue_size = 1, .max_per_user = 0}};
   for (std::size_t i = 0; i < 2; ++i) {
     auto block = [&, i](task_context& ctx) {
       tokens[i] = ctx.stop_token();

@@ -270,9 +270,9 @@ BOOST_AUTO_TEST_SUITE_END()
 BOOST_AUTO_TEST_SUITE(worker_pool_shutdown_threads)
 
 BOOST_AUTO_TEST_CASE(blocked_threads_do_not_hold_up_the_report) {
-  weir::worker_pool p{{.workers = 1, .threads = 1, .max_per_user = 0}};
   std::promise<void> started, release;
   const auto released = release.get_future().share();
+  weir::worker_pool p{{.workers = 1, .threads = 1, .max_per_user = 0}};
   BOOST_TEST(!p.submit({.id = "blocker", .user = {}, .fn = [&](task_context&) {
                           started.set_value();
                           released.wait();

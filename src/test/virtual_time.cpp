@@ -31,7 +31,11 @@ std::size_t virtual_time::settle() {
     // was noted before may have been cancelled since.
     next_expiry_.reset();
     context_->restart();
-    const std::size_t ran = context_->poll();
+    std::size_t ran = context_->poll();
+    // The kernel may take a moment to say that a timer is due. Nothing due and nothing noted, with
+    // work left, is believed only when it has been so for a while.
+    for (int looks = 0; ran == 0 && !next_expiry_ && !context_->stopped() && looks < 20; ++looks)
+      ran = context_->run_one_for(std::chrono::milliseconds(1));
     if (ran == 0) return handlers;
     handlers += ran;
   }

@@ -19,6 +19,7 @@
 #include <boost/smart_ptr/intrusive_ptr.hpp>
 
 #include <atomic>
+#include <concepts>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -36,7 +37,10 @@ struct deadline_group;
 /// each call, and a strand asks at each call. Here both are asked for once a pool.
 class base_executor {
  public:
-  explicit base_executor(const boost::asio::any_io_executor& ex)
+  // A template, so that a copy does not make the compiler ask whether this type converts to an
+  // `any_io_executor`, which depends on whether it can be copied.
+  template <std::same_as<boost::asio::any_io_executor> Executor>
+  explicit base_executor(const Executor& ex)
       : bases_(std::make_shared<const bases>(
             bases{ex, boost::asio::require(ex, boost::asio::execution::blocking.never)})) {}
 

@@ -180,8 +180,7 @@ class pool_core : public std::enable_shared_from_this<pool_core> {
   std::atomic<bool> closed_{false};
   std::atomic<bool> full_{false};  ///< no room, as of the last change: lets a refusal be quick
   std::atomic<bool> context_gone_{false};
-  std::atomic<std::size_t> telling_{
-      0};  ///< tasks that are in the books, their callers not told yet
+  std::atomic<std::size_t> telling_{0};  ///< tasks booked as ended, their callers not told yet
 
   mutable spin_mutex mutex_;  ///< guards all that follows, down to the keeper
   gate gate_;

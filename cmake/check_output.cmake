@@ -20,6 +20,9 @@ endif()
 
 # Both texts are cut line by line: a CMake list would split and join lines that hold brackets.
 file(READ ${SOURCE} source)
+if(NOT source MATCHES "(^|\n)// expect: ")
+  message(FATAL_ERROR "${SOURCE} does not say what to expect")
+endif()
 string(APPEND output "\n")
 while(source MATCHES "(^|\n)// expect: ([^\n]*)\n(.*)$")
   set(expected "${CMAKE_MATCH_2}")

@@ -387,8 +387,8 @@ BOOST_AUTO_TEST_CASE(flood_of_connections_is_turned_away_and_serving_goes_on) {
 
 BOOST_AUTO_TEST_CASE(accepting_goes_on_after_running_out_of_descriptors) {
   run([](fixture& f) -> asio::awaitable<void> {
-    // UBSan opens a pipe when it meets a type for the first time and calls the object broken when it
-    // cannot: one connection served before leaves it nothing new to meet.
+    // UBSan opens a pipe when it meets a type for the first time and calls the object broken when
+    // it cannot: one connection served before leaves it nothing new to meet.
     {
       client before(f);
       co_await before.connect();

@@ -43,6 +43,8 @@ class category final : public boost::system::error_category {
         return "the lease has gone to somebody else";
       case errc::invalid_argument:
         return "invalid argument";
+      case errc::semaphore_closed:
+        return "the semaphore is closed";
     }
     return "unknown weir error";
   }
@@ -68,6 +70,7 @@ int http_status(const error_code& ec) noexcept {
     case errc::shutdown_cancelled:
     case errc::group_limit:
     case errc::breaker_open:
+    case errc::semaphore_closed:
       return 503;
     case errc::user_limit_reached:
     case errc::rate_limited:
@@ -98,6 +101,7 @@ std::optional<std::chrono::seconds> retry_after(const error_code& ec) noexcept {
     case errc::pool_closed:
     case errc::shutdown_cancelled:
     case errc::breaker_open:
+    case errc::semaphore_closed:
       return std::chrono::seconds(5);
     case errc::task_timed_out:
     case errc::retry_exhausted:

@@ -2,9 +2,11 @@
 // Distributed under the Boost Software License, Version 1.0. (See LICENSE)
 
 #include <weir/detail/context_guard.hpp>
+#include <weir/detail/fault_point.hpp>
 #include <weir/detail/pool_core.hpp>
 
 #include <boost/asio/error.hpp>
+#include <boost/system/errc.hpp>
 
 #include <algorithm>
 #include <mutex>
@@ -41,6 +43,7 @@ pool_core::pool_core(asio::any_io_executor inner, asio::any_io_executor keeper,
       keeper_(keeper),
       closer_(keeper) {
   // One is made here, so that a pool that has been made can always run what it accepts.
+  const std::lock_guard lock(mutex_);
   idle_ = &add_worker();
 }
 
@@ -80,6 +83,22 @@ pool_metrics pool_core::metrics() const {
   return m;
 }
 
+void pool_core::inspect(inspector& to) const {
+  const std::lock_guard lock(mutex_);
+  waiting_.for_each([&](const task_record& record) {
+    const room_waiter& waiter = *static_cast<const submitted_task&>(record).waiter;
+    to.on_wait(this, options_.name, "pool submit", waiter.since, waiter.caller());
+  });
+  queue_.for_each([&](const task_record& record) {
+    if (record.has_caller())
+      to.on_wait(this, options_.name, "pool result", record.since, record.caller());
+  });
+  for (const auto& w : workers_) w->inspect(to);
+  to.on_hold(this, options_.name, "running task", active_);
+  to.on_hold(this, options_.name, "queued task", queue_.size());
+  to.on_hold(this, options_.name, "user with a slot", slots_.size());
+}
+
 // --- admission -----------------------------------------------------------------------------------
 
 error_code pool_core::resolve(bool has_callable, std::string_view user,
@@ -115,13 +134,13 @@ error_code pool_core::admit(std::string_view user, std::size_t hash, bool may_wa
   return enqueue(nullptr);
 }
 
-error_code pool_core::submit(task& t) {
+error_code pool_core::submit(task& t, std::source_location where) {
   error_code ec;
-  submit(t, nullptr, ec);
+  submit(t, nullptr, where, ec);
   return ec;
 }
 
-bool pool_core::submit(task& t, room_waiter* waiter, error_code& ec) {
+bool pool_core::submit(task& t, room_waiter* waiter, std::source_location where, error_code& ec) {
   const std::size_t hash = user_slots::hash(t.user);
   duration timeout{};
   ec = resolve(static_cast<bool>(t.fn), t.user, t.timeout, timeout);
@@ -135,6 +154,7 @@ bool pool_core::submit(task& t, room_waiter* waiter, error_code& ec) {
       if (!room && !waiter) return errc::queue_full;
       submitted_task* record = nullptr;
       try {
+        fault_point();
         record = free_ ? static_cast<submitted_task*>(std::exchange(free_, free_->next))
                        : new submitted_task;
       } catch (...) {
@@ -144,6 +164,7 @@ bool pool_core::submit(task& t, room_waiter* waiter, error_code& ec) {
       record->id = std::move(t.id);
       record->user = std::move(t.user);
       record->fn = std::move(t.fn);
+      record->spawned = where;
       record->priority = t.priority;
       record->timeout = timeout;
       record->slot = slot;
@@ -154,6 +175,7 @@ bool pool_core::submit(task& t, room_waiter* waiter, error_code& ec) {
         record->where = task_record::place::waiting;
         record->waiter = waiter;
         waiter->record = record;
+        waiter->since = steady_clock::now();
         waiting_.push(*record);
       }
       return {};
@@ -248,26 +270,38 @@ void pool_core::give_up(task_record& record) {
   if (served) served->complete({});
 }
 
-void pool_core::give_up(room_waiter& waiter) {
+void pool_core::enter(room_waiter& waiter, task&& t, std::source_location where) {
+  error_code ec;
+  bool waits = false;
+  try {
+    waits = submit(t, &waiter, where, ec);
+  } catch (const std::bad_alloc&) {
+    ec = boost::system::errc::make_error_code(boost::system::errc::not_enough_memory);
+  }
+  if (!waits) waiter.complete(ec);
+}
+
+bool pool_core::leave(room_waiter& waiter) {
   task_record* record = nullptr;
   {
     const std::lock_guard lock(mutex_);
     record = std::exchange(waiter.record, nullptr);
-    if (!record) return;
+    if (!record) return false;
     waiting_.erase(*record);
   }
-  turn_away(*record, waiter, asio::error::operation_aborted);
+  turn_away(*record, asio::error::operation_aborted);
+  return true;
 }
 
-void pool_core::turn_away(task_record& record, room_waiter& waiter, error_code why) {
+void pool_core::turn_away(task_record& record, error_code why) {
   reject(why, user_slots::hash(record.user));
   dispose(record, why);
-  waiter.complete(why);
 }
 
 // --- the workers ---------------------------------------------------------------------------------
 
 worker& pool_core::add_worker() {
+  fault_point();
   boost::intrusive_ptr<worker> made(new worker(*this, *base_));
   workers_.push_back(made);
   try {
@@ -311,6 +345,7 @@ task_record* pool_core::take(worker& w, ended_task ended, bool& retire) noexcept
     const std::lock_guard lock(mutex_);
     if (ended.record) {
       --active_;
+      w.forget();
       book(*ended.record, ended.how);
       if (ended.record->has_caller()) {
         telling_.fetch_add(1, std::memory_order_relaxed);
@@ -378,6 +413,7 @@ void pool_core::unwound(worker& w, task_record& record) noexcept {
   {
     const std::lock_guard lock(mutex_);
     --active_;
+    w.forget();
     cut_short_ = true;
     book(record, ended.how);
     if (!record.has_caller()) {
@@ -429,7 +465,10 @@ void pool_core::close() {
       turned_away.emplace_back(record, std::exchange(record->waiter, nullptr));
     }
   }
-  for (const auto& [record, waiter] : turned_away) turn_away(*record, *waiter, errc::pool_closed);
+  for (const auto& [record, waiter] : turned_away) {
+    turn_away(*record, errc::pool_closed);
+    waiter->complete(errc::pool_closed);
+  }
 }
 
 void pool_core::abandon_queue() {

@@ -1,6 +1,7 @@
 // Copyright (c) 2026 The weir authors
 // Distributed under the Boost Software License, Version 1.0. (See LICENSE)
 
+#include <weir/detail/fault_point.hpp>
 #include <weir/detail/user_slots.hpp>
 
 #include <cassert>
@@ -20,6 +21,7 @@ user_slots::shard::shard(boost::asio::execution_context& context) : strand(conte
 user_slots::entry* user_slots::shard::insert(std::string_view user, std::size_t hash) {
   assert(strand.running_in_this_thread());
   table::iterator line;
+  fault_point();
   if (spare.empty()) {
     line = users.emplace(key{std::string(user), hash}, 0).first;
   } else {

@@ -136,6 +136,13 @@ std::optional<std::string> worker::name_of_cancelled() const {
   return record_->name();
 }
 
+void worker::inspect(inspector& to) const {
+  const std::lock_guard lock(mutex_);  // an early answer takes the handler away under it
+  if (record_ && record_->has_caller())
+    if (const auto caller = record_->caller())
+      to.on_wait(core_, core_->options().name, "pool result", record_->since, caller);
+}
+
 bool worker::stop_requested(std::uint64_t epoch) {
   const standing s = look();
   if (s.epoch != epoch || s.now != phase::running) return true;

@@ -65,7 +65,9 @@ worker_pool::~worker_pool() {
 
 worker_pool::executor_type worker_pool::get_executor() const noexcept { return core_->executor(); }
 
-error_code worker_pool::submit(task t) { return core_->submit(t); }
+error_code worker_pool::submit(task t, std::source_location where) {
+  return core_->submit(t, where);
+}
 
 pool_metrics worker_pool::metrics() const { return core_->metrics(); }
 

@@ -43,6 +43,7 @@ constexpr row rows[] = {
     {errc::retry_exhausted, 502, std::nullopt},
     {errc::lease_lost, 409, std::nullopt},
     {errc::invalid_argument, 400, std::nullopt},
+    {errc::semaphore_closed, 503, 5},
 };
 
 constexpr const char* unknown = "unknown weir error";
@@ -83,7 +84,7 @@ BOOST_AUTO_TEST_CASE(message_without_allocation_says_the_same) {
 }
 
 BOOST_AUTO_TEST_CASE(value_that_is_none_has_a_message_and_harms_nobody) {
-  for (const int value : {-1, 13, 100000}) {
+  for (const int value : {-1, static_cast<int>(std::size(rows)) + 1, 100000}) {
     const error_code ec(value, weir::weir_category());
     BOOST_TEST(ec.message() == unknown);
     BOOST_TEST(weir::http_status(ec) == 500);

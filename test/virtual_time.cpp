@@ -9,16 +9,22 @@
 #include <boost/asio/detached.hpp>
 #include <boost/asio/error.hpp>
 #include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/strand.hpp>
+#include <boost/asio/this_coro.hpp>
 #include <boost/test/unit_test.hpp>
 
 #include <chrono>
 #include <functional>
+#include <future>
 #include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace asio = boost::asio;
@@ -299,7 +305,7 @@ BOOST_AUTO_TEST_CASE(deadlock_is_found_only_after_the_last_timer_and_says_when) 
     time.run();
     BOOST_ERROR("it returned");
   } catch (const weir::test::deadlock_error& e) {
-    BOOST_TEST(std::string(e.what()).find("1500 ms") != std::string::npos, e.what());
+    BOOST_TEST(std::string(e.what()).find("+1500.000 ms") != std::string::npos, e.what());
   }
   BOOST_TEST(fired);
   BOOST_TEST(ms(elapsed()) == 1500);
@@ -433,16 +439,158 @@ BOOST_AUTO_TEST_CASE(exception_of_a_handler_comes_out_and_run_can_go_on) {
   BOOST_TEST(ms(elapsed()) == 2000);
 }
 
-BOOST_AUTO_TEST_CASE(second_one_at_the_same_time_is_a_logic_error) {
+BOOST_AUTO_TEST_CASE(one_inside_another_goes_on_where_the_outer_stands_and_hands_the_time_back) {
+  weir::test::virtual_time outer;
+  const stopwatch elapsed(outer);
+  weir::steady_timer first(outer.get_executor(), 1s);
+  weir::steady_timer late(outer.get_executor(), 2s);
+  weir::steady_timer last(outer.get_executor(), 20s);
+  std::vector<long long> fired;
+  first.async_wait([&](auto) {
+    weir::test::virtual_time inner;
+    BOOST_TEST((inner.now() == outer.now()));
+    weir::steady_timer nap(inner.get_executor(), 9s);
+    nap.async_wait([&](auto) { fired.push_back(1); });
+    inner.run();
+    BOOST_TEST((inner.elapsed() == 9s));
+    BOOST_TEST((weir::steady_clock::now() == inner.now()));
+  });
+  late.async_wait([&](error_code ec) {
+    BOOST_TEST(!ec);
+    fired.push_back(2);
+    BOOST_TEST(ms(elapsed()) == 10'000);
+  });
+  last.async_wait([&](auto) { fired.push_back(3); });
+  outer.run();
+  BOOST_TEST(fired == (std::vector<long long>{1, 2, 3}), boost::test_tools::per_element());
+  BOOST_TEST(ms(elapsed()) == 20'000);
+}
+
+BOOST_AUTO_TEST_CASE(one_may_be_made_in_the_other_and_used_while_it_exists) {
+  weir::test::virtual_time outer;
+  for (int round = 0; round < 3; ++round) {
+    weir::test::virtual_time inner;
+    inner.run_for(1h);
+  }
+  BOOST_TEST((outer.elapsed() == 3h));
+  BOOST_TEST((weir::steady_clock::now() == outer.now()));
+}
+
+BOOST_AUTO_TEST_CASE(handler_may_advance_the_time_itself) {
   weir::test::virtual_time time;
   const stopwatch elapsed(time);
-  BOOST_CHECK_THROW(weir::test::virtual_time(), std::logic_error);
-  // And has not harmed the first.
-  BOOST_TEST((weir::steady_clock::now() == time.now()));
-  weir::steady_timer timer(time.get_executor(), 1s);
-  timer.async_wait([](auto) {});
+  weir::steady_timer timer(time.get_executor(), 10ms);
+  bool fired = false;
+  timer.async_wait([&](auto) { fired = true; });
+  asio::post(time.get_executor(), [&] {
+    time.advance(20ms);
+    BOOST_TEST(fired);
+    BOOST_TEST(ms(elapsed()) == 20);
+  });
   time.run();
-  BOOST_TEST(ms(elapsed()) == 1000);
+  BOOST_TEST(ms(elapsed()) == 20);
+}
+
+BOOST_AUTO_TEST_CASE(advance_settles_each_thing_that_is_due_at_its_own_time) {
+  weir::test::virtual_time time;
+  std::vector<long long> beats;
+  const stopwatch elapsed(time);
+  time.spawn("beat", [&]() -> asio::awaitable<void> {
+    weir::steady_timer timer(co_await asio::this_coro::executor);
+    for (int i = 0; i < 5; ++i) {
+      timer.expires_after(3ms);
+      co_await timer.async_wait(asio::deferred);
+      beats.push_back(ms(elapsed()));
+    }
+  });
+  time.advance(10ms);
+  BOOST_TEST(beats == (std::vector<long long>{3, 6, 9}), boost::test_tools::per_element());
+  time.advance(10ms);
+  BOOST_TEST(beats.size() == 5U);
+  BOOST_TEST(ms(elapsed()) == 20);
+}
+
+BOOST_AUTO_TEST_CASE(several_contexts_share_one_clock) {
+  asio::io_context own;
+  weir::test::virtual_time time;
+  const stopwatch elapsed(time);
+  asio::io_context& second = time.make_context();
+  time.adopt(own);
+  std::vector<int> order;
+  weir::steady_timer a(time.get_executor(), 30ms);
+  weir::steady_timer b(second, 10ms);
+  weir::steady_timer c(own, 20ms);
+  a.async_wait([&](auto) { order.push_back(3); });
+  b.async_wait([&](auto) {
+    order.push_back(1);
+    BOOST_TEST(ms(elapsed()) == 10);
+    // Work that goes from one to the other settles before the clock moves.
+    asio::post(own, [&] {
+      asio::post(time.get_executor(), [&] {
+        order.push_back(11);
+        BOOST_TEST(ms(elapsed()) == 10);
+      });
+    });
+  });
+  c.async_wait([&](auto) {
+    order.push_back(2);
+    BOOST_TEST(ms(elapsed()) == 20);
+  });
+  time.run();
+  BOOST_TEST(order == (std::vector<int>{1, 11, 2, 3}), boost::test_tools::per_element());
+  time.let_go(own);
+}
+
+BOOST_AUTO_TEST_CASE(what_a_spawned_coroutine_throws_comes_out_of_run) {
+  weir::test::virtual_time time;
+  time.spawn([]() -> asio::awaitable<void> {
+    weir::steady_timer timer(co_await asio::this_coro::executor, 1s);
+    co_await timer.async_wait(asio::deferred);
+    throw std::runtime_error("of the coroutine");
+  });
+  BOOST_TEST(time.alive().size() == 1U);
+  BOOST_CHECK_EXCEPTION(time.run(), std::runtime_error,
+                        [](const auto& e) { return std::string(e.what()) == "of the coroutine"; });
+  BOOST_TEST(time.alive().empty());
+  BOOST_TEST((time.elapsed() == 1s));
+}
+
+BOOST_AUTO_TEST_CASE(program_that_waits_for_a_socket_is_told_so) {
+  weir::test::virtual_time time;
+  asio::ip::tcp::acceptor acceptor(time.get_executor(), {asio::ip::address_v4::loopback(), 0});
+  acceptor.async_accept([](auto...) {});
+  BOOST_CHECK_EXCEPTION(time.run(), weir::test::deadlock_error, [](const auto& e) {
+    BOOST_TEST(std::string(e.what()).find("a socket, is waited for") != std::string::npos,
+               e.what());
+    return true;
+  });
+}
+
+BOOST_AUTO_TEST_CASE(program_that_waits_on_the_real_clock_is_told_so) {
+  weir::test::virtual_time time;
+  asio::steady_timer timer(time.get_executor(), 1min);
+  timer.async_wait([](auto) {});
+  BOOST_CHECK_EXCEPTION(time.run(), weir::test::deadlock_error, [](const auto& e) {
+    BOOST_TEST(std::string(e.what()).find("a timer on the real clock") != std::string::npos,
+               e.what());
+    return true;
+  });
+}
+
+BOOST_AUTO_TEST_CASE(program_that_waits_for_a_thread_is_told_so) {
+  weir::test::virtual_time time;
+  const auto guard = asio::make_work_guard(time.get_executor());
+  std::promise<void> end;
+  std::thread thread([&] { end.get_future().wait(); });
+  std::string report;
+  try {
+    time.run();
+  } catch (const weir::test::deadlock_error& e) {
+    report = e.what();
+  }
+  end.set_value();
+  thread.join();
+  BOOST_TEST(report.find("more threads exist") != std::string::npos, report);
 }
 
 BOOST_AUTO_TEST_CASE(clock_goes_on_after_destruction) {

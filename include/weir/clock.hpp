@@ -19,7 +19,9 @@ class virtual_clock {
   virtual std::chrono::steady_clock::time_point now() const noexcept = 0;
 
   /// Told of the earliest expiry of a timer queue each time Asio asks how long to wait for it.
-  virtual void note_expiry(std::chrono::steady_clock::time_point expiry) noexcept = 0;
+  /// \returns the answer, in real time.
+  virtual std::chrono::steady_clock::duration note_expiry(
+      std::chrono::steady_clock::time_point expiry) noexcept = 0;
 
  protected:
   ~virtual_clock() = default;
@@ -62,14 +64,12 @@ constexpr time_point saturating_add(time_point t, duration d) noexcept {
 
 /// Answers Asio's question how long to wait for a timer of `steady_clock`.
 ///
-/// On a paused clock the answer is "not at all", so that Asio looks at its timers at each poll,
-/// and the expiry is noted: it is how the test kit learns where to move the clock.
+/// On a paused clock the expiry is noted, which is how the test kit learns where to move the clock,
+/// and the kit answers.
 struct steady_wait_traits {
   static duration to_wait_duration(const duration& d) {
-    if (auto* clock = detail::installed_clock.load(std::memory_order_acquire)) [[unlikely]] {
-      clock->note_expiry(saturating_add(clock->now(), d));
-      return duration::zero();
-    }
+    if (auto* clock = detail::installed_clock.load(std::memory_order_acquire)) [[unlikely]]
+      return clock->note_expiry(saturating_add(clock->now(), d));
     return d;
   }
 

@@ -45,6 +45,8 @@ enum class errc {
   lease_lost,
   /// The call can never succeed as written. Correct the call.
   invalid_argument,
+  /// The semaphore takes no more requests. Stop; what it guarded is going away.
+  semaphore_closed,
 };
 
 /// The category of `errc`, named "weir".

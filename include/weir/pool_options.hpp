@@ -10,6 +10,7 @@
 
 #include <chrono>
 #include <memory>
+#include <string>
 
 namespace weir {
 
@@ -47,6 +48,9 @@ struct pool_options {
 
   /// Told of what happens to tasks; may be null.
   std::shared_ptr<pool_observer> observer = nullptr;
+
+  /// What reports call this pool.
+  std::string name = {};
 };
 
 }  // namespace weir

@@ -15,12 +15,14 @@
 
 #include <exception>
 #include <memory>
+#include <source_location>
 
 namespace weir {
 
 namespace detail {
 class pool_core;
 class owned_threads;
+struct pool_access;
 }  // namespace detail
 
 /// Runs coroutines under limits: so many at once, so many waiting, so many for one user, so long
@@ -76,8 +78,9 @@ class worker_pool {
   /// an empty callable, an empty user where a cap is on, or a negative timeout. On an error the
   /// task is dropped unrun.
   ///
-  /// Does not allocate when it refuses. A task of this pool may call it.
-  error_code submit(task t);
+  /// Does not allocate when it refuses. A task of this pool may call it. Reports name the line of
+  /// the call, `where`.
+  error_code submit(task t, std::source_location where = std::source_location::current());
 
   /// Hands over a task, waiting for room in the queue where there is none: the way to let a
   /// producer feel that it is too fast. Those who wait are served in order, and `submit` does
@@ -97,7 +100,8 @@ class worker_pool {
   /// co_await std::move(op);
   /// \endcode
   template <BOOST_ASIO_COMPLETION_TOKEN_FOR(void(error_code)) Token>
-  auto async_submit(task t, Token&& token);
+  auto async_submit(task t, Token&& token,
+                    std::source_location where = std::source_location::current());
 
   /// Ends the pool in stages: no more admissions; what is queued and running goes on (or, with
   /// `abandon`, what is queued is dropped); at the deadline the queue is dropped and what runs
@@ -124,8 +128,7 @@ class worker_pool {
   const pool_options& options() const noexcept;
 
  private:
-  template <typename F, typename Token>
-  friend auto co_spawn(worker_pool& pool, run_options options, F&& f, Token&& token);
+  friend struct detail::pool_access;
 
   std::unique_ptr<detail::owned_threads> threads_;
   std::shared_ptr<detail::pool_core> core_;
@@ -150,7 +153,8 @@ class worker_pool {
 /// Executor: completes by way of the handler's executor, else the pool's; never inside this
 /// call.
 template <typename F, typename Token>
-auto co_spawn(worker_pool& pool, run_options options, F&& f, Token&& token);
+auto co_spawn(worker_pool& pool, run_options options, F&& f, Token&& token,
+              std::source_location where = std::source_location::current());
 
 }  // namespace weir
 

@@ -4,6 +4,7 @@
 #ifndef WEIR_DETAIL_PENDING_HANDLER_HPP
 #define WEIR_DETAIL_PENDING_HANDLER_HPP
 
+#include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/associated_allocator.hpp>
 #include <boost/asio/associated_cancellation_slot.hpp>
 #include <boost/asio/associated_executor.hpp>
@@ -35,24 +36,38 @@ class pending_handler {
   auto allocator() const noexcept { return boost::asio::get_associated_allocator(handler_); }
   auto slot() const noexcept { return boost::asio::get_associated_cancellation_slot(handler_); }
 
+  /// The handler's executor; empty where it cannot be held as an `any_io_executor`.
+  boost::asio::any_io_executor executor() const {
+    if constexpr (std::is_convertible_v<executor_type, boost::asio::any_io_executor>)
+      return work_.get_executor();
+    else
+      return {};
+  }
+
   /// Posts the handler with `args`, once.
   template <typename... Args>
   void complete(Args... args) && {
     const auto executor = work_.get_executor();
+    const auto way = way_;
     // Before the handler moves: it may be the handler's own.
-    const auto memory = boost::asio::get_associated_allocator(handler_);
-    auto call = [work = std::move(work_), handler = std::move(handler_),
-                 ... args = std::move(args)]() mutable {
-      if (auto slot = boost::asio::get_associated_cancellation_slot(handler); slot.is_connected())
-        slot.clear();
-      std::move(handler)(std::move(args)...);
-    };
-    if constexpr (can_post)
-      boost::asio::post(executor, boost::asio::bind_allocator(memory, std::move(call)));
-    else
-      boost::asio::post(way_.executor, [executor, call = std::move(call)]() mutable {
-        boost::asio::dispatch(executor, std::move(call));
-      });
+    const auto memory = allocator();
+    post(executor, way, memory, [self = std::move(*this), ... args = std::move(args)]() mutable {
+      std::move(self).call(std::move(args)...);
+    });
+  }
+
+  /// Posts `f`, with the handler's memory, to where the handler is to be called.
+  template <typename F>
+  void post(F f) const {
+    post(work_.get_executor(), way_, allocator(), std::move(f));
+  }
+
+  /// Calls the handler here and now. Whatever this object is a part of may be destroyed by then:
+  /// the caller moves it out first.
+  template <typename... Args>
+  void call(Args... args) && {
+    if (auto s = slot(); s.is_connected()) s.clear();
+    std::move(handler_)(std::move(args)...);
   }
 
  private:
@@ -67,6 +82,16 @@ class pending_handler {
     explicit by_way_of(const Fallback& ex) : executor(ex) {}
     Fallback executor;
   };
+
+  template <typename Way, typename Memory, typename F>
+  static void post(const executor_type& executor, const Way& way, const Memory& memory, F f) {
+    if constexpr (can_post)
+      boost::asio::post(executor, boost::asio::bind_allocator(memory, std::move(f)));
+    else
+      boost::asio::post(way.executor, [executor, f = std::move(f)]() mutable {
+        boost::asio::dispatch(executor, std::move(f));
+      });
+  }
 
   boost::asio::executor_work_guard<executor_type> work_;
   [[no_unique_address]] std::conditional_t<can_post, straight, by_way_of> way_;

@@ -6,11 +6,13 @@
 
 #include <weir/detail/deadline_keeper.hpp>
 #include <weir/detail/inline_strand.hpp>
+#include <weir/detail/inspection.hpp>
+#include <weir/detail/intrusive_queue.hpp>
 #include <weir/detail/pool_closer.hpp>
-#include <weir/detail/run_queue.hpp>
 #include <weir/detail/spin_mutex.hpp>
 #include <weir/detail/task_record.hpp>
 #include <weir/detail/user_slots.hpp>
+#include <weir/detail/wait_op.hpp>
 #include <weir/detail/worker.hpp>
 #include <weir/pool_metrics.hpp>
 #include <weir/pool_options.hpp>
@@ -26,21 +28,18 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <source_location>
 #include <string>
 #include <vector>
 
 namespace weir::detail {
 
 /// A submission that waits for room.
-class room_waiter {
+class room_waiter : public waiter<> {
  public:
-  /// Ends the wait. Called once, with no lock held.
-  virtual void complete(error_code ec) = 0;
+  static constexpr bool revocable = false;  // what has been accepted is
 
   task_record* record = nullptr;  ///< guarded by the pool's lock; null when the wait has ended
-
- protected:
-  ~room_waiter() = default;
 };
 
 /// A task that was handed over by `submit`: nobody waits for its end, and its record is used
@@ -52,6 +51,7 @@ class submitted_task final : public task_record {
   void finish(error_code, std::exception_ptr) noexcept override {}
   void answer_early(error_code) noexcept override {}
   bool has_caller() const noexcept override { return false; }
+  boost::asio::any_io_executor caller() const override { return {}; }
 
   task_function fn;
   room_waiter* waiter = nullptr;
@@ -81,15 +81,12 @@ class pool_core : public std::enable_shared_from_this<pool_core> {
   deadline_keeper& keeper() noexcept { return keeper_; }
   pool_closer& closer() noexcept { return closer_; }
   pool_metrics metrics() const;
+  void inspect(inspector& to) const;
 
   // Admission, from any thread.
 
   /// Hands over a task; refuses it at once where it must.
-  error_code submit(task& t);
-
-  /// The same, but where only room is lacking `waiter`, unless it is null, waits for it.
-  /// \returns whether it waits; if not, `ec` says how it went.
-  bool submit(task& t, room_waiter* waiter, error_code& ec);
+  error_code submit(task& t, std::source_location where);
 
   /// The same for a task that brings a record of its own, with its id and user set.
   error_code submit(task_record& record, std::optional<duration> timeout);
@@ -97,8 +94,11 @@ class pool_core : public std::enable_shared_from_this<pool_core> {
   /// Whoever waits for the task has given up: drops it if it is queued, cancels it if it runs.
   void give_up(task_record& record);
 
-  /// Whoever waits for room has given up.
-  void give_up(room_waiter& waiter);
+  /// Hands over a task; where only room is lacking `waiter` waits for it.
+  void enter(room_waiter& waiter, task&& t, std::source_location where);
+
+  /// Whoever waits for room has given up. \returns whether it still waited.
+  bool leave(room_waiter& waiter);
 
   // The workers.
 
@@ -146,12 +146,15 @@ class pool_core : public std::enable_shared_from_this<pool_core> {
     std::atomic<std::uint64_t> closed{0}, user_limit{0}, queue_full{0}, invalid{0}, cancelled{0};
   };
 
+  /// \returns whether `waiter`, unless it is null, waits; if not, `ec` says how it went.
+  bool submit(task& t, room_waiter* waiter, std::source_location where, error_code& ec);
+
   error_code resolve(bool has_callable, std::string_view user, std::optional<duration> given,
                      duration& timeout) const noexcept;
   template <typename Enqueue>
   error_code admit(std::string_view user, std::size_t hash, bool may_wait, Enqueue&& enqueue);
   error_code reject(error_code ec, std::size_t hash) noexcept;
-  void turn_away(task_record& record, room_waiter& waiter, error_code why);
+  void turn_away(task_record& record, error_code why);
   void dispose(task_record& record, error_code why) noexcept;
   void release_user(task_record& record) noexcept;
   void told() noexcept;
@@ -184,8 +187,8 @@ class pool_core : public std::enable_shared_from_this<pool_core> {
 
   mutable spin_mutex mutex_;  ///< guards all that follows, down to the keeper
   gate gate_;
-  run_queue<task_record> queue_;
-  run_queue<task_record> waiting_;
+  intrusive_queue<task_record> queue_;
+  intrusive_queue<task_record> waiting_;
   queue_hook* free_ = nullptr;  ///< records to use again, linked by `next`
   std::vector<boost::intrusive_ptr<worker>> workers_;
   worker* idle_ = nullptr;
@@ -202,6 +205,7 @@ class pool_core : public std::enable_shared_from_this<pool_core> {
 
   deadline_keeper keeper_;
   pool_closer closer_;
+  inspectable inspectable_{*this};
 };
 
 }  // namespace weir::detail

@@ -6,15 +6,17 @@
 
 #include <weir/cancel_cause.hpp>
 #include <weir/clock.hpp>
-#include <weir/detail/run_queue.hpp>
+#include <weir/detail/intrusive_queue.hpp>
 #include <weir/detail/user_slots.hpp>
 #include <weir/task_context.hpp>
 
+#include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
 
 #include <charconv>
 #include <cstdint>
 #include <exception>
+#include <source_location>
 #include <string>
 #include <utility>
 
@@ -52,6 +54,10 @@ class task_record : public queue_hook {
   /// Whether somebody waits for the result.
   virtual bool has_caller() const noexcept = 0;
 
+  /// The executor of whoever waits; empty where it has its answer, or cannot be asked. Not while
+  /// the answer is being given.
+  virtual boost::asio::any_io_executor caller() const = 0;
+
   /// The id, made up from the number of the submission where none was given.
   const std::string& name() {
     if (id.empty()) {
@@ -64,6 +70,8 @@ class task_record : public queue_hook {
 
   std::string id;
   std::string user;
+  std::source_location spawned;
+  time_point since{};                       ///< when the caller began to wait
   duration timeout{};                       ///< zero: none
   time_point deadline = time_point::max();  ///< set when it starts
   user_slots::entry* slot = nullptr;

@@ -6,6 +6,7 @@
 
 #include <weir/cancel_cause.hpp>
 #include <weir/clock.hpp>
+#include <weir/detail/inspection.hpp>
 #include <weir/detail/spin_mutex.hpp>
 #include <weir/detail/task_record.hpp>
 #include <weir/stop_token.hpp>
@@ -100,6 +101,12 @@ class worker {
   /// Takes up a task: from now on it can be cancelled.
   void begin(task_record& record, time_point due) noexcept;
 
+  /// The task is in the books as ended.
+  void forget() noexcept { record_ = nullptr; }
+
+  /// Tells who waits for the result of the task, if there is one.
+  void inspect(inspector& to) const;
+
   // The coroutine's side.
 
   /// Runs tasks until the pool retires.
@@ -137,6 +144,9 @@ class worker {
   cancel_cause cause_of_current();
   weir::stop_token token_of_current() noexcept;
   task_record& current() const noexcept { return *record_; }
+
+  /// The task that runs, or null. Only where nothing runs meanwhile.
+  const task_record* running() const noexcept { return record_; }
 
   // Its executor.
   boost::asio::execution_context& context() const noexcept { return *context_; }
@@ -222,6 +232,8 @@ class worker_executor {
   worker_executor require(boost::asio::execution::blocking_t::possibly_t) const noexcept {
     return worker_executor(worker_, false);
   }
+
+  const worker& owner() const noexcept { return *worker_; }
 
   template <typename F>
   void execute(F&& f) const {

@@ -4,6 +4,7 @@
 #ifndef WEIR_IMPL_WORKER_POOL_HPP
 #define WEIR_IMPL_WORKER_POOL_HPP
 
+#include <weir/detail/fault_point.hpp>
 #include <weir/detail/pending_handler.hpp>
 #include <weir/detail/pool_core.hpp>
 
@@ -11,8 +12,11 @@
 #include <boost/system/system_error.hpp>
 
 #include <concepts>
+#include <exception>
 #include <memory>
+#include <new>
 #include <optional>
+#include <source_location>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -33,31 +37,12 @@ struct awaited<boost::asio::awaitable<T>> {
 
 /// A submission that waits for room, with its handler.
 template <typename Handler>
-class submit_op final : public room_waiter {
- public:
-  submit_op(Handler handler, const boost::asio::any_io_executor& fallback)
-      : handler_(std::move(handler), fallback) {}
-
-  static void start(const std::shared_ptr<pool_core>& core, Handler handler, task t) {
-    const auto memory = boost::asio::get_associated_allocator(handler);
-    auto op = std::allocate_shared<submit_op>(memory, std::move(handler), core->executor());
-    // Before the submission: it may be served, and its slot cleared, before this returns.
-    if (auto slot = op->handler_.slot(); slot.is_connected())
-      slot.assign([core, op](boost::asio::cancellation_type) { core->give_up(*op); });
-    op->self_ = op;
-    error_code ec;
-    if (!core->submit(t, op.get(), ec)) op->complete(ec);
+struct submit_op {
+  static void start(const std::shared_ptr<pool_core>& core, Handler handler, task t,
+                    std::source_location where) {
+    wait_op<room_waiter, Handler>::start(core, std::move(handler), core->executor(), std::move(t),
+                                         where);
   }
-
-  void complete(error_code ec) override {
-    auto handler = std::move(handler_);
-    self_.reset();
-    std::move(handler).complete(ec);
-  }
-
- private:
-  pending_handler<Handler, boost::asio::any_io_executor> handler_;
-  std::shared_ptr<submit_op> self_;  ///< held by the pool until the wait has ended
 };
 
 /// A wait for the end of a shutdown, with its handler.
@@ -72,7 +57,9 @@ class join_op final : public shutdown_joiner {
     const auto memory = boost::asio::get_associated_allocator(handler);
     auto op = std::allocate_shared<join_op>(memory, std::move(handler), core->executor());
     if (auto slot = op->handler_.slot(); slot.is_connected())
-      slot.assign([core, op](boost::asio::cancellation_type) { core->closer().leave(core, op); });
+      slot.assign([core, weak = std::weak_ptr(op)](boost::asio::cancellation_type) {
+        if (auto waiting = weak.lock()) core->closer().leave(core, std::move(waiting));
+      });
     core->closer().join(core, options, std::move(op));
   }
 
@@ -97,20 +84,32 @@ class spawn_op final : public task_record {
       : callable_(std::move(f)), handler_(std::in_place, std::move(handler), fallback) {}
 
   static void start(const std::shared_ptr<pool_core>& core, Handler handler, std::string id,
-                    std::string user, int priority, std::optional<duration> timeout, F f) {
+                    std::string user, int priority, std::optional<duration> timeout, F f,
+                    std::source_location where) {
+    fault_point();
     const auto memory = boost::asio::get_associated_allocator(handler);
     auto op =
         std::allocate_shared<spawn_op>(memory, std::move(handler), std::move(f), core->executor());
     op->id = std::move(id);
     op->user = std::move(user);
     op->priority = priority;
+    op->spawned = where;
+    op->since = steady_clock::now();
     if (auto slot = op->handler_->slot(); slot.is_connected())
-      slot.assign([core, op](boost::asio::cancellation_type) { core->give_up(*op); });
+      slot.assign([core, weak = std::weak_ptr(op)](boost::asio::cancellation_type) {
+        if (const auto waiting = weak.lock()) core->give_up(*waiting);
+      });
     op->self_ = op;
-    if (const error_code ec = core->submit(*op, timeout)) {
-      op->drop();
-      op->finish(ec, nullptr);
+    error_code ec;
+    std::exception_ptr error;
+    try {
+      ec = core->submit(*op, timeout);
+    } catch (const std::bad_alloc&) {
+      error = std::current_exception();
     }
+    if (!ec && !error) return;
+    op->drop();
+    op->finish(ec, std::move(error));
   }
 
   boost::asio::awaitable<void> start(task_context& context) override {
@@ -139,6 +138,9 @@ class spawn_op final : public task_record {
   }
 
   bool has_caller() const noexcept override { return true; }
+  boost::asio::any_io_executor caller() const override {
+    return handler_ ? handler_->executor() : boost::asio::any_io_executor();
+  }
 
  private:
   boost::asio::awaitable<void> store(boost::asio::awaitable<R> work) requires(!std::is_void_v<R>) {
@@ -161,6 +163,11 @@ class spawn_op final : public task_record {
   std::shared_ptr<spawn_op> self_;  ///< held by the pool until the frame has ended
 };
 
+/// What those who are not members may have of a pool.
+struct pool_access {
+  static const std::shared_ptr<pool_core>& core(worker_pool& pool) noexcept { return pool.core_; }
+};
+
 /// What starts an operation of a pool once its handler is known.
 template <template <typename...> class Op, typename... Head>
 struct pool_initiation {
@@ -179,9 +186,9 @@ struct pool_initiation {
 }  // namespace detail
 
 template <BOOST_ASIO_COMPLETION_TOKEN_FOR(void(error_code)) Token>
-auto worker_pool::async_submit(task t, Token&& token) {
+auto worker_pool::async_submit(task t, Token&& token, std::source_location where) {
   return boost::asio::async_initiate<Token, void(error_code)>(
-      detail::pool_initiation<detail::submit_op>{core_}, token, std::move(t));
+      detail::pool_initiation<detail::submit_op>{core_}, token, std::move(t), where);
 }
 
 template <BOOST_ASIO_COMPLETION_TOKEN_FOR(void(error_code, shutdown_report)) Token>
@@ -191,23 +198,24 @@ auto worker_pool::async_shutdown(shutdown_options options, Token&& token) {
 }
 
 template <typename F, typename Token>
-auto co_spawn(worker_pool& pool, run_options options, F&& f, Token&& token) {
+auto co_spawn(worker_pool& pool, run_options options, F&& f, Token&& token,
+              std::source_location where) {
   using callable = std::decay_t<F>;
   static_assert(std::invocable<callable&, task_context&>,
                 "weir::co_spawn: the callable takes a weir::task_context&");
   using R = typename detail::awaited<std::invoke_result_t<callable&, task_context&>>::type;
   if constexpr (std::is_void_v<R>) {
     return boost::asio::async_initiate<Token, void(std::exception_ptr)>(
-        detail::pool_initiation<detail::spawn_op, R, callable>{pool.core_}, token,
-        std::string(options.id), std::string(options.user), options.priority, options.timeout,
-        callable(std::forward<F>(f)));
+        detail::pool_initiation<detail::spawn_op, R, callable>{detail::pool_access::core(pool)},
+        token, std::string(options.id), std::string(options.user), options.priority,
+        options.timeout, callable(std::forward<F>(f)), where);
   } else {
     static_assert(std::default_initializable<R>,
                   "weir::co_spawn: the result is default-constructible; wrap it in std::optional");
     return boost::asio::async_initiate<Token, void(std::exception_ptr, R)>(
-        detail::pool_initiation<detail::spawn_op, R, callable>{pool.core_}, token,
-        std::string(options.id), std::string(options.user), options.priority, options.timeout,
-        callable(std::forward<F>(f)));
+        detail::pool_initiation<detail::spawn_op, R, callable>{detail::pool_access::core(pool)},
+        token, std::string(options.id), std::string(options.user), options.priority,
+        options.timeout, callable(std::forward<F>(f)), where);
   }
 }
 

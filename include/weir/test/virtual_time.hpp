@@ -4,66 +4,56 @@
 #ifndef WEIR_TEST_VIRTUAL_TIME_HPP
 #define WEIR_TEST_VIRTUAL_TIME_HPP
 
-#include <weir/clock.hpp>
+#include <weir/test/bell.hpp>
+#include <weir/test/driver.hpp>
 
 #include <boost/asio/io_context.hpp>
 
-#include <optional>
-#include <stdexcept>
+#include <cstddef>
+#include <list>
+#include <memory>
+#include <string>
+#include <vector>
 
 namespace weir::test {
 
-/// Thrown by `virtual_time` when work remains and nothing can ever end it; `what()` is a report.
-class deadlock_error : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
-
-/// Time that moves only when there is nothing else to do.
+/// Virtual time for programs on `io_context`s: handlers run in the order in which Asio runs them.
 ///
-/// While one exists, `weir::steady_clock` is paused. Its `io_context` is run until nothing is
-/// ready, then the clock is moved to the earliest expiry of a `weir::steady_timer` on it, and so
-/// on: a program that would take a day takes milliseconds, and takes them the same way each time.
+/// Sockets, threads and timers on the real clock are not waited for. A program that depends on
+/// one ends in a `deadlock_error` that says so.
 ///
-/// At most one exists at a time. Thread safety: one thread.
-class virtual_time : private detail::virtual_clock {
+/// Thread safety: one thread.
+class virtual_time final : public driver {
  public:
   using executor_type = boost::asio::io_context::executor_type;
 
-  /// Pauses the clock. \throws std::logic_error if it is paused already.
+  /// Pauses the clock at the real time.
   virtual_time();
-  virtual_time(const virtual_time&) = delete;
-  virtual_time& operator=(const virtual_time&) = delete;
 
-  /// Destroys what is left in the context, then lets the clock go on.
+  /// Destroys what is left in its own contexts, then lets the clock go on.
   ~virtual_time();
 
   /// Where the program under test runs. Call neither its `run` nor its `poll`.
-  boost::asio::io_context& context() noexcept { return *context_; }
-  executor_type get_executor() noexcept { return context_->get_executor(); }
+  boost::asio::io_context& context() noexcept { return own_.front(); }
+  executor_type get_executor() noexcept { return context().get_executor(); }
 
-  /// The virtual time.
-  time_point now() const noexcept override { return now_; }
+  /// One more context on the same clock. Lives as long as this object.
+  boost::asio::io_context& make_context();
 
-  /// Runs until no work is left.
-  ///
-  /// \throws deadlock_error when work is left, nothing is ready and no timer is pending.
-  void run();
-
-  /// Runs for `d` of virtual time: everything due by then has settled when it returns, and the
-  /// clock stands at `now() + d`, also where the work ended earlier.
-  void run_for(duration d);
-
-  /// Runs what is ready and leaves the clock alone. \returns the number of handlers run.
-  std::size_t settle();
+  /// Runs a context of the program's own on this clock. Lifetime: it outlives this object, or is
+  /// let go first.
+  void adopt(boost::asio::io_context& context);
+  void let_go(boost::asio::io_context& context);
 
  private:
-  void note_expiry(time_point expiry) noexcept override;
+  std::size_t run_ready() override;
+  std::size_t look_again() override;
+  boost::asio::any_io_executor base() override { return get_executor(); }
+  bool work_left() const override;
+  std::string outside() const override;
 
-  std::optional<boost::asio::io_context> context_;
-  time_point now_;
-  time_point started_ = now_;
-  std::optional<time_point> next_expiry_;
+  std::list<boost::asio::io_context> own_;
+  std::vector<std::unique_ptr<bell>> bells_;  ///< one for each context
 };
 
 }  // namespace weir::test

@@ -1,33 +1,36 @@
 // Copyright (c) 2026 The weir authors
 // Distributed under the Boost Software License, Version 1.0. (See LICENSE)
 
-#ifndef WEIR_DETAIL_RUN_QUEUE_HPP
-#define WEIR_DETAIL_RUN_QUEUE_HPP
+#ifndef WEIR_DETAIL_INTRUSIVE_QUEUE_HPP
+#define WEIR_DETAIL_INTRUSIVE_QUEUE_HPP
 
 #include <cstddef>
 #include <utility>
 
 namespace weir::detail {
 
-/// The links of an object that waits in a `run_queue`.
+/// The links of an object that waits in an `intrusive_queue`.
 struct queue_hook {
   queue_hook* next = nullptr;
   queue_hook* prev = nullptr;
 };
 
-/// Who runs next: first in, first out. An intrusive list, so that one who gives up leaves from
+/// First in, first out. An intrusive list, so that one who gives up leaves from
 /// the middle at once, and queueing allocates nothing.
 ///
 /// A pure policy: no clock, no lock. `T` derives from `queue_hook`. It does not own.
 template <typename T>
-class run_queue {
+class intrusive_queue {
  public:
-  run_queue() noexcept { head_.next = head_.prev = &head_; }
-  run_queue(const run_queue&) = delete;
-  run_queue& operator=(const run_queue&) = delete;
+  intrusive_queue() noexcept { head_.next = head_.prev = &head_; }
+  intrusive_queue(const intrusive_queue&) = delete;
+  intrusive_queue& operator=(const intrusive_queue&) = delete;
 
   bool empty() const noexcept { return size_ == 0; }
   std::size_t size() const noexcept { return size_; }
+
+  /// The next in turn. Not where it is empty.
+  T& front() noexcept { return static_cast<T&>(*head_.next); }
 
   void push(T& item) noexcept {
     queue_hook& hook = item;
@@ -46,6 +49,13 @@ class run_queue {
     return first;
   }
 
+  /// Calls `f` with each, the next to run first.
+  template <typename F>
+  void for_each(F&& f) const {
+    for (const queue_hook* hook = head_.next; hook != &head_; hook = hook->next)
+      f(static_cast<const T&>(*hook));
+  }
+
   /// Takes out one that is in this queue.
   void erase(T& item) noexcept {
     queue_hook& hook = item;
@@ -62,4 +72,4 @@ class run_queue {
 
 }  // namespace weir::detail
 
-#endif  // WEIR_DETAIL_RUN_QUEUE_HPP
+#endif  // WEIR_DETAIL_INTRUSIVE_QUEUE_HPP

@@ -3,7 +3,7 @@
 
 #include "allocation_counter.hpp"
 
-#include <weir/detail/run_queue.hpp>
+#include <weir/detail/intrusive_queue.hpp>
 
 #include <boost/test/unit_test.hpp>
 
@@ -17,7 +17,7 @@ struct item : weir::detail::queue_hook {
   int number = 0;
 };
 
-using queue = weir::detail::run_queue<item>;
+using queue = weir::detail::intrusive_queue<item>;
 
 template <std::size_t N>
 std::array<item, N> numbered() {
@@ -36,7 +36,7 @@ using numbers = std::vector<int>;
 
 }  // namespace
 
-BOOST_AUTO_TEST_SUITE(run_queue)
+BOOST_AUTO_TEST_SUITE(intrusive_queue)
 
 BOOST_AUTO_TEST_CASE(new_queue_is_empty) {
   queue q;

@@ -1,0 +1,66 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE)
+
+#ifndef WEIR_DETAIL_SEMAPHORE_STATE_HPP
+#define WEIR_DETAIL_SEMAPHORE_STATE_HPP
+
+#include <weir/detail/inspection.hpp>
+#include <weir/detail/intrusive_queue.hpp>
+#include <weir/detail/spin_mutex.hpp>
+#include <weir/detail/wait_op.hpp>
+#include <weir/permit.hpp>
+
+#include <cstddef>
+#include <memory>
+#include <string>
+
+namespace weir::detail {
+
+/// Somebody who waits for permits.
+class permit_waiter : public waiter<permit> {
+ public:
+  std::ptrdiff_t wants = 0;
+};
+
+/// What a semaphore is. Permits share it, so that they may outlive the semaphore.
+///
+/// Thread safety: safe.
+class semaphore_state : public std::enable_shared_from_this<semaphore_state> {
+ public:
+  semaphore_state(boost::asio::any_io_executor ex, std::ptrdiff_t limit, std::string name);
+
+  const boost::asio::any_io_executor& executor() const noexcept { return executor_; }
+
+  permit try_acquire(std::ptrdiff_t n);
+  void enter(permit_waiter& w, std::ptrdiff_t n);
+  bool leave(permit_waiter& w);
+  void release(std::ptrdiff_t n) noexcept;
+  void resize(std::ptrdiff_t limit);
+  void close();
+
+  std::ptrdiff_t limit() const;
+  std::ptrdiff_t in_use() const;
+  std::size_t waiters() const;
+  void inspect(inspector& to) const;
+
+ private:
+  using queue = intrusive_queue<permit_waiter>;
+
+  void grant(queue& served) noexcept;
+  void serve(queue& served) noexcept;
+
+  const boost::asio::any_io_executor executor_;
+  const std::string name_;
+
+  mutable spin_mutex mutex_;
+  std::ptrdiff_t limit_;
+  std::ptrdiff_t in_use_ = 0;
+  bool closed_ = false;
+  queue waiting_;
+
+  inspectable inspectable_{*this};
+};
+
+}  // namespace weir::detail
+
+#endif  // WEIR_DETAIL_SEMAPHORE_STATE_HPP

@@ -45,6 +45,8 @@ class category final : public boost::system::error_category {
         return "invalid argument";
       case errc::semaphore_closed:
         return "the semaphore is closed";
+      case errc::rate_limiter_closed:
+        return "the rate limiter is closed";
     }
     return "unknown weir error";
   }
@@ -71,6 +73,7 @@ int http_status(const error_code& ec) noexcept {
     case errc::group_limit:
     case errc::breaker_open:
     case errc::semaphore_closed:
+    case errc::rate_limiter_closed:
       return 503;
     case errc::user_limit_reached:
     case errc::rate_limited:
@@ -102,6 +105,7 @@ std::optional<std::chrono::seconds> retry_after(const error_code& ec) noexcept {
     case errc::shutdown_cancelled:
     case errc::breaker_open:
     case errc::semaphore_closed:
+    case errc::rate_limiter_closed:
       return std::chrono::seconds(5);
     case errc::task_timed_out:
     case errc::retry_exhausted:

@@ -44,6 +44,7 @@ constexpr row rows[] = {
     {errc::lease_lost, 409, std::nullopt},
     {errc::invalid_argument, 400, std::nullopt},
     {errc::semaphore_closed, 503, 5},
+    {errc::rate_limiter_closed, 503, 5},
 };
 
 constexpr const char* unknown = "unknown weir error";

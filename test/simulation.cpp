@@ -331,6 +331,25 @@ BOOST_AUTO_TEST_CASE(destruction_drops_what_is_left_without_running_it) {
   BOOST_TEST(alive.use_count() == 1);
 }
 
+BOOST_AUTO_TEST_CASE(
+    coroutine_on_a_strand_that_is_left_with_its_cancellation_slots_is_destroyed_whole) {
+  const auto alive = std::make_shared<int>();
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    simulation sim(seed, {.cancel = 1e-9});
+    sim.spawn([alive]() -> asio::awaitable<void> {
+      const auto child = [](std::shared_ptr<int>) -> asio::awaitable<void> {
+        weir::steady_timer timer(co_await asio::this_coro::executor, 1h);
+        co_await timer.async_wait(asio::deferred);
+      };
+      const auto strand = asio::make_strand(co_await asio::this_coro::executor);
+      auto running = asio::co_spawn(strand, child(alive), asio::use_awaitable);
+      co_await std::move(running);
+    });
+    sim.settle();
+  }
+  BOOST_TEST(alive.use_count() == 1);
+}
+
 BOOST_AUTO_TEST_CASE(trace_says_who_ran_when_and_what_made_it_ready) {
   simulation sim(1, {.preempt = 1, .trace = 3});
   sim.spawn("poster", [&]() -> asio::awaitable<void> {

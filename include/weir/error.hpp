@@ -47,6 +47,8 @@ enum class errc {
   invalid_argument,
   /// The semaphore takes no more requests. Stop; what it guarded is going away.
   semaphore_closed,
+  /// The rate limiter takes no more requests. Stop; what it guarded is going away.
+  rate_limiter_closed,
 };
 
 /// The category of `errc`, named "weir".

@@ -23,6 +23,23 @@ constexpr time_point start_of_time{std::chrono::hours(24)};
 // How deep dispatched handlers may run inside one another.
 constexpr int max_depth = 16;
 
+/// Holds the signals of coroutines until the coroutines have been destroyed, but no longer than
+/// the strands of the same context are: the slot of a signal keeps the executor of the coroutine,
+/// and of those that it has spawned.
+class signal_keeper final : public boost::asio::execution_context::service {
+ public:
+  using key_type = signal_keeper;
+  static boost::asio::execution_context::id id;
+
+  explicit signal_keeper(boost::asio::execution_context& context) : service(context) {}
+  std::vector<std::shared_ptr<const void>> held;
+
+ private:
+  void shutdown() override {}
+};
+
+boost::asio::execution_context::id signal_keeper::id;
+
 }  // namespace
 
 struct simulation::traced {
@@ -61,6 +78,10 @@ simulation::~simulation() {
   closing_ = true;
   drop_all();
   bell_.reset();
+  // The youngest service is the first to be destroyed, after all have dropped their handlers.
+  auto& keeper = boost::asio::use_service<signal_keeper>(*context_);
+  keeper.held.assign(coroutines().begin(), coroutines().end());
+  forget_coroutines();
   context_.reset();
   drop_all();
 }

@@ -91,12 +91,13 @@ BOOST_AUTO_TEST_CASE(cancellations_race_grants_and_nothing_is_lost) {
                                        [&w](const std::exception_ptr&) { w.ended.set_value(); }));
     }
     std::thread releaser([&] { held.release(); });
-    for (int i = 0; i < 4; i += 2)
-      asio::post(waiters[static_cast<std::size_t>(i)].strand,
-                 [&w = waiters[static_cast<std::size_t>(i)]] {
-                   w.signal.emit(asio::cancellation_type::total);
-                 });
+    std::vector<std::future<void>> emitted;
+    for (std::size_t i = 0; i < 4; i += 2)
+      emitted.push_back(asio::post(waiters[i].strand, asio::use_future([&w = waiters[i]] {
+                                     w.signal.emit(asio::cancellation_type::total);
+                                   })));
     for (waiter& w : waiters) w.ended.get_future().get();
+    for (auto& e : emitted) e.get();
     releaser.join();
     BOOST_TEST_REQUIRE(s.waiters() == 0U);
   }

@@ -56,6 +56,12 @@ class intrusive_queue {
       f(static_cast<const T&>(*hook));
   }
 
+  template <typename F>
+  void for_each(F&& f) {
+    for (queue_hook* hook = head_.next; hook != &head_; hook = hook->next)
+      f(static_cast<T&>(*hook));
+  }
+
   /// Takes out one that is in this queue.
   void erase(T& item) noexcept {
     queue_hook& hook = item;

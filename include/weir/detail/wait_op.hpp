@@ -35,6 +35,9 @@ class waiter : public queue_hook {
   /// Ends the wait. Called once, with no lock held, by whoever has taken this out of the queue.
   virtual void complete(error_code ec, Results... results) = 0;
 
+  /// What was won is taken back; for what does not go back by being destroyed.
+  virtual void revoke() noexcept {}
+
   /// The executor of whoever waits; empty where it cannot be asked.
   virtual boost::asio::any_io_executor caller() const = 0;
 
@@ -91,10 +94,11 @@ class wait_op<Waiter, Handler, void(error_code, Results...)> final : public Wait
     handler_.post([self = std::move(self_)]() mutable {
       auto handler = std::move(self->handler_);
       auto won = *std::move(self->results_);
-      const bool cancelled = self->cancelled_.load(std::memory_order_relaxed);
+      const bool revoked = Waiter::revocable && !std::get<0>(won) &&
+                           self->cancelled_.load(std::memory_order_relaxed);
+      if (revoked) self->revoke();
       self.reset();
-      if (Waiter::revocable && cancelled && !std::get<0>(won))
-        won = {boost::asio::error::operation_aborted, Results()...};
+      if (revoked) won = {boost::asio::error::operation_aborted, Results()...};
       std::apply(
           [&](error_code code, Results&... r) { std::move(handler).call(code, std::move(r)...); },
           won);

@@ -83,11 +83,14 @@ class driver : private weir::detail::virtual_clock {
   template <typename F>
   void spawn(std::string name, F&& f,
              std::source_location where = std::source_location::current()) {
-    auto made = enter(std::move(name), where);
-    boost::asio::co_spawn(made->executor, std::forward<F>(f),
-                          boost::asio::bind_cancellation_slot(
-                              made->signal.slot(),
-                              [made](const std::exception_ptr& e, auto&&...) { ended(*made, e); }));
+    const auto made = enter(std::move(name), where);
+    auto on_end = [made](const std::exception_ptr& e, auto&&...) { ended(*made, e); };
+    if (cancels())
+      boost::asio::co_spawn(
+          made->executor, std::forward<F>(f),
+          boost::asio::bind_cancellation_slot(made->signal.slot(), std::move(on_end)));
+    else
+      boost::asio::co_spawn(made->executor, std::forward<F>(f), std::move(on_end));
   }
   template <typename F>
   requires(!std::convertible_to<F, std::string>) void spawn(
@@ -114,6 +117,11 @@ class driver : private weir::detail::virtual_clock {
     bool ended = false;
   };
   const std::vector<std::shared_ptr<spawned>>& coroutines() const noexcept { return coroutines_; }
+
+  void forget_coroutines() noexcept { coroutines_.clear(); }
+
+  /// Whether coroutines are to be cancellable by their signals.
+  virtual bool cancels() const noexcept { return false; }
 
   /// Runs what is ready, which includes timers that are known to be due. \returns the number run.
   virtual std::size_t run_ready() = 0;

@@ -95,6 +95,7 @@ class simulation final : public driver, private weir::detail::fault_source {
 
   std::size_t run_ready() override;
   std::size_t look_again() override;
+  bool cancels() const noexcept override { return options_.cancel > 0; }
   boost::asio::any_io_executor base() override;
   bool work_left() const override;
   std::string outside() const override;

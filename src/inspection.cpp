@@ -11,9 +11,9 @@ namespace weir::detail {
 
 struct inspectable::part {
   static std::array<part, 16>& all() noexcept {
-    // Never destroyed: objects of static storage may leave after it would be.
-    static auto* const parts = new std::array<part, 16>;
-    return *parts;
+    // There from the start, and nothing to destroy: objects of static storage register too.
+    static constinit std::array<part, 16> parts;
+    return parts;
   }
   std::mutex mutex;
   inspectable* first = nullptr;

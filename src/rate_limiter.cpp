@@ -38,6 +38,7 @@ bool rate_limiter_state::try_acquire(std::int64_t n) {
 
 void rate_limiter_state::enter(token_waiter& w, std::int64_t n) {
   error_code ec;
+  queue served;
   {
     const std::lock_guard lock(mutex_);
     if (closed_) {
@@ -47,25 +48,18 @@ void rate_limiter_state::enter(token_waiter& w, std::int64_t n) {
     } else if (!bucket_.may_owe(n)) {
       ec = errc::rate_limited;
     } else {
-      const time_point now = steady_clock::now();
-      const time_point ready = bucket_.take(n, now);
+      w.since = steady_clock::now();
+      bucket_.take(n, w.since);
       taken_ += n;
-      if (!waiting_.empty() || ready > now) {
-        w.wants = n;
-        w.ticket = taken_;
-        w.since = now;
-        w.queued = true;
-        waiting_.push(w);
-        queue none;
-        grant(none);
-        return;
-      }
       w.wants = n;
       w.ticket = taken_;
-      w.served_by = shared_from_this();
+      w.queued = true;
+      waiting_.push(w);
+      grant(served);  // this one, or one before it that is due and whose timer has not spoken yet
     }
   }
-  w.complete(ec);
+  if (ec) w.complete(ec);
+  serve(served);
 }
 
 void token_waiter::revoke() noexcept { served_by->cancel_reservation(wants, ticket); }

@@ -233,6 +233,25 @@ BOOST_AUTO_TEST_CASE(works_on_threads_with_futures) {
   threads.join();
 }
 
+WEIR_SIMULATION_TEST_CASE(arrival_in_the_tick_in_which_another_is_due_loses_nobody, 50) {
+  rate_limiter limiter({.rate = 10, .per = 1s, .burst = 1});
+  BOOST_TEST_REQUIRE(limiter.try_acquire());
+  int served = 0;
+  sim.spawn("due", [&]() -> asio::awaitable<void> {
+    co_await limiter.async_acquire(asio::use_awaitable);
+    ++served;
+  });
+  sim.spawn("arrives", [&]() -> asio::awaitable<void> {
+    weir::steady_timer timer(co_await asio::this_coro::executor, 100ms);
+    co_await timer.async_wait(asio::deferred);
+    co_await limiter.async_acquire(asio::use_awaitable);
+    ++served;
+  });
+  sim.run();
+  BOOST_TEST_REQUIRE(served == 2);
+  BOOST_TEST_REQUIRE((sim.elapsed() == 200ms));
+}
+
 /// Nobody is served before the rate allows it, whoever gives up; and in the end all is paid back.
 void crowd(simulation& sim) {
   const weir::rate_options o{

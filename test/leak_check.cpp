@@ -1,6 +1,8 @@
 // Copyright (c) 2026 The weir authors
 // Distributed under the Boost Software License, Version 1.0. (See LICENSE)
 
+#include "sleep_for.hpp"
+
 #include <weir/semaphore.hpp>
 #include <weir/test/leak_check.hpp>
 #include <weir/test/simulation.hpp>
@@ -8,7 +10,6 @@
 #include <weir/worker_pool.hpp>
 
 #include <boost/asio/awaitable.hpp>
-#include <boost/asio/deferred.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/test/unit_test.hpp>
@@ -22,13 +23,9 @@ using namespace std::chrono_literals;
 using weir::test::leak_check;
 using weir::test::leak_error;
 using weir::test::virtual_time;
+using weir_test::sleep_for;
 
 namespace {
-
-asio::awaitable<void> nap(weir::duration d) {
-  weir::steady_timer timer(co_await asio::this_coro::executor, d);
-  co_await timer.async_wait(asio::deferred);
-}
 
 /// What the check says of what is left.
 std::string verdict(leak_check& check) {
@@ -56,7 +53,7 @@ BOOST_AUTO_TEST_CASE(scope_that_cleans_up_passes) {
   {
     weir::semaphore s(time.get_executor(), 1);
     const weir::permit p = s.try_acquire();
-    time.spawn(nap(1s));
+    time.spawn(sleep_for(1s));
     time.run();
   }
   BOOST_TEST(verdict(check).empty());
@@ -66,7 +63,7 @@ BOOST_AUTO_TEST_CASE(coroutine_that_is_left_is_named_with_its_line_and_its_timer
   virtual_time time;
   leak_check check(time);
   const auto line = std::to_string(__LINE__ + 1);
-  time.spawn("napper", nap(1h));
+  time.spawn("napper", sleep_for(1h));
   const std::string said = verdict(check);
   has(said, "coroutine #1 napper (leak_check.cpp:" + line + ")");
   has(said, "timer due at +3600000.000 ms");
@@ -92,7 +89,8 @@ BOOST_AUTO_TEST_CASE(task_slot_and_submission_of_a_pool_that_are_left_are_named)
   weir::worker_pool pool(time.get_executor(), {.workers = 1, .queue_size = 1, .name = "jobs"});
   leak_check check(time);
   const auto submit = [&](const char* user) {
-    pool.async_submit({.id = {}, .user = user, .fn = [](auto&) { return nap(1h); }}, [](auto) {});
+    pool.async_submit({.id = {}, .user = user, .fn = [](auto&) { return sleep_for(1h); }},
+                      [](auto) {});
     time.settle();
   };
   submit("ann");
@@ -109,7 +107,7 @@ BOOST_AUTO_TEST_CASE(what_was_there_before_is_not_its_concern) {
   virtual_time time;
   weir::semaphore s(time.get_executor(), 1);
   const weir::permit p = s.try_acquire();
-  time.spawn(nap(1h));
+  time.spawn(sleep_for(1h));
   leak_check check(time);
   BOOST_TEST(verdict(check).empty());
 }
@@ -119,19 +117,19 @@ BOOST_AUTO_TEST_CASE(destructor_verifies_unless_it_was_done_or_an_exception_is_o
   BOOST_CHECK_THROW(
       {
         leak_check check(time);
-        time.spawn(nap(1h));
+        time.spawn(sleep_for(1h));
       },
       leak_error);
   BOOST_CHECK_THROW(
       {
         leak_check check(time);
-        time.spawn(nap(1h));
+        time.spawn(sleep_for(1h));
         throw std::runtime_error("the cause");
       },
       std::runtime_error);
   {
     leak_check check(time);
-    time.spawn(nap(1h));
+    time.spawn(sleep_for(1h));
     BOOST_CHECK_THROW(check.verify(), leak_error);
   }
 }
@@ -139,7 +137,7 @@ BOOST_AUTO_TEST_CASE(destructor_verifies_unless_it_was_done_or_an_exception_is_o
 BOOST_AUTO_TEST_CASE(it_watches_a_simulation_too) {
   weir::test::simulation sim(1);
   leak_check check(sim);
-  sim.spawn("napper", nap(1h));
+  sim.spawn("napper", sleep_for(1h));
   has(verdict(check), "coroutine #1 napper");
 }
 

@@ -4,6 +4,8 @@
 // Small programs, each with a fault of a kind that pools and semaphores have had, and the same
 // without it: the kit finds the one within 2,000 seeds and passes the other.
 
+#include "sleep_for.hpp"
+
 #include <weir/error.hpp>
 #include <weir/test/for_each_seed.hpp>
 
@@ -27,16 +29,12 @@
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
 using weir::test::simulation;
+using weir_test::sleep_for;
 
 namespace {
 
 void require(bool holds, const char* what) {
   if (!holds) throw std::runtime_error(what);
-}
-
-asio::awaitable<void> nap(weir::duration d) {
-  weir::steady_timer timer(co_await asio::this_coro::executor, d);
-  co_await timer.async_wait(asio::deferred);
 }
 
 /// Something to park on.
@@ -98,7 +96,7 @@ void permit_lost_when_cancelled_after_grant(simulation& sim, bool faulty) {
         lossy_semaphore& s;
         ~holder() { s.release(); }
       } const held{s};
-      co_await nap(1ms);
+      co_await sleep_for(1ms);
     });
   sim.run();
   require(s.free, "a permit was lost");

@@ -4,6 +4,8 @@
 #ifndef WEIR_TEST_POOL_FIXTURE_HPP
 #define WEIR_TEST_POOL_FIXTURE_HPP
 
+#include "sleep_for.hpp"
+
 #include <weir/test/virtual_time.hpp>
 #include <weir/worker_pool.hpp>
 
@@ -91,11 +93,6 @@ class gate {
  private:
   asio::experimental::concurrent_channel<void(error_code)> channel_;
 };
-
-inline asio::awaitable<void> sleep_for(weir::duration d) {
-  weir::steady_timer timer(co_await asio::this_coro::executor, d);
-  co_await timer.async_wait(asio::use_awaitable);
-}
 
 /// A task that sleeps.
 inline auto sleeper(weir::duration d) {

@@ -1,6 +1,8 @@
 // Copyright (c) 2026 The weir authors
 // Distributed under the Boost Software License, Version 1.0. (See LICENSE)
 
+#include "sleep_for.hpp"
+
 #include <weir/semaphore.hpp>
 #include <weir/test/boost_test.hpp>
 
@@ -28,15 +30,11 @@ using weir::errc;
 using weir::error_code;
 using weir::permit;
 using weir::test::simulation;
+using weir_test::sleep_for;
 
 namespace {
 
 bool is_invalid(const boost::system::system_error& e) { return e.code() == errc::invalid_argument; }
-
-asio::awaitable<void> nap(weir::duration d) {
-  weir::steady_timer timer(co_await asio::this_coro::executor, d);
-  co_await timer.async_wait(asio::deferred);
-}
 
 /// What a request came to.
 struct answer {
@@ -142,7 +140,7 @@ BOOST_AUTO_TEST_CASE(waiters_are_served_in_order_and_large_ones_are_not_starved)
     time.spawn([&order, &s, name, n]() -> asio::awaitable<void> {
       const permit p = co_await s.async_acquire(n, asio::use_awaitable);
       order.push_back(name);
-      co_await nap(1ms);
+      co_await sleep_for(1ms);
     });
   };
   wait('a', 1);
@@ -167,11 +165,11 @@ BOOST_AUTO_TEST_CASE(stream_of_small_requests_cannot_starve_a_large_one) {
     time.spawn([&]() -> asio::awaitable<void> {
       while (!large_done) {
         const permit p = co_await s.async_acquire(asio::use_awaitable);
-        co_await nap(1ms);
+        co_await sleep_for(1ms);
       }
     });
   time.spawn([&]() -> asio::awaitable<void> {
-    co_await nap(5ms);
+    co_await sleep_for(5ms);
     const permit p = co_await s.async_acquire(4, asio::use_awaitable);
     large_done = true;
   });
@@ -227,9 +225,9 @@ BOOST_AUTO_TEST_CASE(request_of_a_coroutine_that_is_cancelled_already_consumes_n
   bool thrown = false;
   const auto body = [&]() -> asio::awaitable<void> {
     co_await asio::this_coro::throw_if_cancelled(false);
-    co_await nap(1ms);
+    co_await sleep_for(1ms);
     signal.emit(asio::cancellation_type::terminal);
-    co_await nap(1ms);
+    co_await sleep_for(1ms);
     co_await asio::this_coro::throw_if_cancelled(true);
     try {
       auto p = co_await s.async_acquire(asio::use_awaitable);
@@ -375,7 +373,7 @@ void crowd(simulation& sim) {
         most = std::max(most, inside);
         BOOST_TEST_REQUIRE(inside <= limit);
         BOOST_TEST_REQUIRE(inside <= s.in_use());
-        co_await nap(1ms);
+        co_await sleep_for(1ms);
       }
     });
   }

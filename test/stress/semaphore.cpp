@@ -6,8 +6,10 @@
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/bind_executor.hpp>
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/strand.hpp>
 #include <boost/asio/this_coro.hpp>
@@ -105,6 +107,23 @@ BOOST_AUTO_TEST_CASE(cancellations_race_grants_and_nothing_is_lost) {
   BOOST_TEST(s.in_use() == 0);
   BOOST_TEST(granted + aborted == 1200);
   BOOST_TEST(granted >= 600);
+}
+
+BOOST_AUTO_TEST_CASE(contexts_of_waiters_end_the_moment_they_are_served) {
+  asio::thread_pool threads(1);
+  weir::semaphore s(threads.get_executor(), 1);
+  int served = 0;
+  for (int i = 0; i < 2000; ++i) {
+    permit held = s.try_acquire();
+    BOOST_REQUIRE(held);
+    // Destroyed when it has run out of work, while the other thread may still be waking it.
+    asio::io_context context(1);
+    s.async_acquire(
+        1, asio::bind_executor(context, [&](weir::error_code, const permit&) { ++served; }));
+    asio::post(threads, [p = std::move(held)]() mutable { p.release(); });
+    context.run();
+  }
+  BOOST_TEST(served == 2000);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -301,6 +301,20 @@ BOOST_AUTO_TEST_CASE(a_borrowed_pool_of_several_threads_keeps_each_task_on_a_str
   threads.join();
 }
 
+BOOST_AUTO_TEST_CASE(contexts_of_callers_end_the_moment_they_have_their_answer) {
+  weir::worker_pool p{{.workers = 2, .max_per_user = 0}};
+  int answers = 0;
+  for (int i = 0; i < 2000; ++i) {
+    // Destroyed when it has run out of work, while the worker may still be waking it.
+    asio::io_context context(1);
+    co_spawn(
+        p, {}, [](task_context&) { return 1; },
+        asio::bind_executor(context, [&](const std::exception_ptr&, int n) { answers += n; }));
+    context.run();
+  }
+  BOOST_TEST(answers == 2000);
+}
+
 BOOST_AUTO_TEST_CASE(tokens_are_polled_while_deadlines_and_shutdowns_fire) {
   for (int round = 0; round < 20; ++round) {
     weir::worker_pool p{{.workers = 4, .threads = 4, .queue_size = 50, .max_per_user = 0}};

@@ -47,19 +47,21 @@ class pending_handler {
   /// Posts the handler with `args`, once.
   template <typename... Args>
   void complete(Args... args) && {
-    const auto executor = work_.get_executor();
+    // What the post needs, before all of this moves; the memory may be the handler's own.
+    work_guard work = std::move(work_);
     const auto way = way_;
-    // Before the handler moves: it may be the handler's own.
     const auto memory = allocator();
-    post(executor, way, memory, [self = std::move(*this), ... args = std::move(args)]() mutable {
-      std::move(self).call(std::move(args)...);
-    });
+    post(std::move(work), way, memory,
+         [handler = std::move(*this), ... args = std::move(args)]() mutable {
+           std::move(handler).call(std::move(args)...);
+         });
   }
 
-  /// Posts `f`, with the handler's memory, to where the handler is to be called.
+  /// Posts `f`, with the handler's memory, to where the handler is to be called; once, and with
+  /// nothing but `call` to follow. This object may be a part of `f`.
   template <typename F>
-  void post(F f) const {
-    post(work_.get_executor(), way_, allocator(), std::move(f));
+  void post(F f) {
+    post(std::move(work_), way_, allocator(), std::move(f));
   }
 
   /// Calls the handler here and now. Whatever this object is a part of may be destroyed by then:
@@ -83,17 +85,21 @@ class pending_handler {
     Fallback executor;
   };
 
+  using work_guard = boost::asio::executor_work_guard<executor_type>;
+
+  // `work` stays here until the post is over: `f` may be run before it is, and a context that has
+  // run out of work may be destroyed, with another thread still about to wake it.
   template <typename Way, typename Memory, typename F>
-  static void post(const executor_type& executor, const Way& way, const Memory& memory, F f) {
+  static void post(const work_guard work, const Way way, const Memory& memory, F f) {
     if constexpr (can_post)
-      boost::asio::post(executor, boost::asio::bind_allocator(memory, std::move(f)));
+      boost::asio::post(work.get_executor(), boost::asio::bind_allocator(memory, std::move(f)));
     else
-      boost::asio::post(way.executor, [executor, f = std::move(f)]() mutable {
-        boost::asio::dispatch(executor, std::move(f));
+      boost::asio::post(way.executor, [work, f = std::move(f)]() mutable {
+        boost::asio::dispatch(work.get_executor(), std::move(f));
       });
   }
 
-  boost::asio::executor_work_guard<executor_type> work_;
+  work_guard work_;
   [[no_unique_address]] std::conditional_t<can_post, straight, by_way_of> way_;
   Handler handler_;
 };

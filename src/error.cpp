@@ -47,6 +47,12 @@ class category final : public boost::system::error_category {
         return "the semaphore is closed";
       case errc::rate_limiter_closed:
         return "the rate limiter is closed";
+      case errc::queue_closed:
+        return "the queue is closed";
+      case errc::group_closed:
+        return "the group takes no more members";
+      case errc::deadline_exceeded:
+        return "the deadline has passed";
     }
     return "unknown weir error";
   }
@@ -74,11 +80,14 @@ int http_status(const error_code& ec) noexcept {
     case errc::breaker_open:
     case errc::semaphore_closed:
     case errc::rate_limiter_closed:
+    case errc::queue_closed:
+    case errc::group_closed:
       return 503;
     case errc::user_limit_reached:
     case errc::rate_limited:
       return 429;
     case errc::task_timed_out:
+    case errc::deadline_exceeded:
       return 504;
     case errc::retry_exhausted:
       return 502;
@@ -106,8 +115,11 @@ std::optional<std::chrono::seconds> retry_after(const error_code& ec) noexcept {
     case errc::breaker_open:
     case errc::semaphore_closed:
     case errc::rate_limiter_closed:
+    case errc::queue_closed:
+    case errc::group_closed:
       return std::chrono::seconds(5);
     case errc::task_timed_out:
+    case errc::deadline_exceeded:
     case errc::retry_exhausted:
     case errc::lease_lost:
     case errc::invalid_argument:

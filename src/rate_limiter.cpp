@@ -2,10 +2,10 @@
 // Distributed under the Boost Software License, Version 1.0. (See LICENSE)
 
 #include <weir/detail/rate_limiter_state.hpp>
+#include <weir/detail/require.hpp>
 #include <weir/rate_limiter.hpp>
 
 #include <boost/asio/system_executor.hpp>
-#include <boost/system/system_error.hpp>
 
 #include <mutex>
 #include <utility>
@@ -14,9 +14,7 @@ namespace weir {
 
 namespace {
 
-void require(bool valid) {
-  if (!valid) throw boost::system::system_error(errc::invalid_argument, "weir::rate_limiter");
-}
+constexpr const char* self = "weir::rate_limiter";
 
 }  // namespace
 
@@ -26,11 +24,11 @@ rate_limiter_state::rate_limiter_state(boost::asio::any_io_executor ex, const ra
                                        std::string name)
     : executor_(std::move(ex)),
       name_(std::move(name)),
-      bucket_((require(options.valid()), options), steady_clock::now()) {}
+      bucket_((require(options.valid(), self), options), steady_clock::now()) {}
 
 bool rate_limiter_state::try_acquire(std::int64_t n) {
   const std::lock_guard lock(mutex_);
-  require(n >= 1 && n <= bucket_.options().burst);
+  require(n >= 1 && n <= bucket_.options().burst, self);
   if (closed_ || !waiting_.empty() || !bucket_.try_take(n, steady_clock::now())) return false;
   taken_ += n;
   return true;
@@ -48,17 +46,15 @@ void rate_limiter_state::enter(token_waiter& w, std::int64_t n) {
     } else if (!bucket_.may_owe(n)) {
       ec = errc::rate_limited;
     } else {
-      w.since = steady_clock::now();
-      bucket_.take(n, w.since);
+      bucket_.take(n, steady_clock::now());
       taken_ += n;
       w.wants = n;
       w.ticket = taken_;
-      w.queued = true;
       waiting_.push(w);
       grant(served);  // this one, or one before it that is due and whose timer has not spoken yet
     }
   }
-  if (ec) w.complete(ec);
+  if (ec) w.refuse(ec);
   serve(served);
 }
 
@@ -68,8 +64,7 @@ bool rate_limiter_state::leave(token_waiter& w) {
   queue served;
   {
     const std::lock_guard lock(mutex_);
-    if (!std::exchange(w.queued, false)) return false;
-    waiting_.erase(w);
+    if (!waiting_.erase(w)) return false;
     w.timer.reset();
     pay_back(w.wants, w.ticket);
     grant(served);
@@ -80,7 +75,7 @@ bool rate_limiter_state::leave(token_waiter& w) {
 
 std::optional<time_point> rate_limiter_state::reserve(std::int64_t n, std::int64_t& ticket) {
   const std::lock_guard lock(mutex_);
-  require(n >= 1 && n <= bucket_.options().burst);
+  require(n >= 1 && n <= bucket_.options().burst, self);
   if (closed_ || !bucket_.may_owe(n)) return std::nullopt;
   taken_ += n;
   ticket = taken_;
@@ -113,7 +108,6 @@ void rate_limiter_state::grant(queue& served) {
     if (ready <= now) {
       waiting_.pop();
       first.timer.reset();
-      first.queued = false;
       served.push(first);
       continue;
     }
@@ -144,17 +138,12 @@ void rate_limiter_state::serve(queue& served) noexcept {
 }
 
 void rate_limiter_state::reconfigure(const rate_options& options) {
-  require(options.valid());
+  require(options.valid(), self);
   queue refused;
   queue served;
   {
     const std::lock_guard lock(mutex_);
-    queue kept;
-    while (token_waiter* w = waiting_.pop()) {
-      w->queued = w->wants <= options.burst;
-      (w->queued ? kept : refused).push(*w);
-    }
-    while (token_waiter* w = kept.pop()) waiting_.push(*w);
+    waiting_.pop_if(refused, [&](const token_waiter& w) { return w.wants > options.burst; });
     refused.for_each([&](token_waiter& w) {
       w.timer.reset();
       pay_back(w.wants, w.ticket);
@@ -163,7 +152,7 @@ void rate_limiter_state::reconfigure(const rate_options& options) {
     grant(served);
   }
   serve(served);
-  while (token_waiter* w = refused.pop()) w->complete(errc::invalid_argument);
+  refuse(refused, errc::invalid_argument);
 }
 
 void rate_limiter_state::close() {
@@ -171,13 +160,10 @@ void rate_limiter_state::close() {
   {
     const std::lock_guard lock(mutex_);
     closed_ = true;
-    while (token_waiter* w = waiting_.pop()) {
-      w->queued = false;
-      w->timer.reset();
-      refused.push(*w);
-    }
+    waiting_.for_each([](token_waiter& w) { w.timer.reset(); });
+    waiting_.pop_if(refused, [](const token_waiter&) { return true; });
   }
-  while (token_waiter* w = refused.pop()) w->complete(errc::rate_limiter_closed);
+  refuse(refused, errc::rate_limiter_closed);
 }
 
 rate_options rate_limiter_state::options() const {

@@ -1,10 +1,9 @@
 // Copyright (c) 2026 The weir authors
 // Distributed under the Boost Software License, Version 1.0. (See LICENSE)
 
+#include <weir/detail/require.hpp>
 #include <weir/detail/semaphore_state.hpp>
 #include <weir/semaphore.hpp>
-
-#include <boost/system/system_error.hpp>
 
 #include <mutex>
 #include <utility>
@@ -13,9 +12,7 @@ namespace weir {
 
 namespace {
 
-void require(bool valid) {
-  if (!valid) throw boost::system::system_error(errc::invalid_argument, "weir::semaphore");
-}
+constexpr const char* self = "weir::semaphore";
 
 }  // namespace
 
@@ -27,10 +24,10 @@ semaphore_state::semaphore_state(boost::asio::any_io_executor ex, std::ptrdiff_t
 
 permit semaphore_state::try_acquire(std::ptrdiff_t n) {
   const std::lock_guard lock(mutex_);
-  require(n >= 1 && n <= limit_);
+  require(n >= 1 && n <= limit_, self);
   if (closed_ || !waiting_.empty() || in_use_ > limit_ - n) return {};
   in_use_ += n;
-  return {shared_from_this(), n};
+  return {*this, n};
 }
 
 void semaphore_state::enter(permit_waiter& w, std::ptrdiff_t n) {
@@ -43,8 +40,6 @@ void semaphore_state::enter(permit_waiter& w, std::ptrdiff_t n) {
       ec = errc::invalid_argument;
     } else if (!waiting_.empty() || in_use_ > limit_ - n) {
       w.wants = n;
-      w.since = steady_clock::now();
-      w.queued = true;
       waiting_.push(w);
       return;
     } else {
@@ -52,17 +47,16 @@ void semaphore_state::enter(permit_waiter& w, std::ptrdiff_t n) {
     }
   }
   if (ec)
-    w.complete(ec, {});
+    w.refuse(ec);
   else
-    w.complete({}, permit(shared_from_this(), n));
+    w.complete({}, permit(*this, n));
 }
 
 bool semaphore_state::leave(permit_waiter& w) {
   queue served;
   {
     const std::lock_guard lock(mutex_);
-    if (!std::exchange(w.queued, false)) return false;
-    waiting_.erase(w);
+    if (!waiting_.erase(w)) return false;
     grant(served);  // it may have been the one that those behind it waited for
   }
   serve(served);
@@ -70,32 +64,30 @@ bool semaphore_state::leave(permit_waiter& w) {
 }
 
 void semaphore_state::release(std::ptrdiff_t n) noexcept {
+  std::shared_ptr<semaphore_state> last;
   queue served;
   {
     const std::lock_guard lock(mutex_);
     in_use_ -= n;
     grant(served);
+    if (in_use_ == 0) last = std::move(self_);
   }
+  // Where nobody is served, this may be gone by now.
   serve(served);
 }
 
 void semaphore_state::resize(std::ptrdiff_t limit) {
-  require(limit >= 1);
+  require(limit >= 1, self);
   queue refused;
   queue served;
   {
     const std::lock_guard lock(mutex_);
     limit_ = limit;
-    queue kept;
-    while (permit_waiter* w = waiting_.pop()) {
-      w->queued = w->wants <= limit;
-      (w->queued ? kept : refused).push(*w);
-    }
-    while (permit_waiter* w = kept.pop()) waiting_.push(*w);
+    waiting_.pop_if(refused, [&](const permit_waiter& w) { return w.wants > limit; });
     grant(served);
   }
   serve(served);
-  while (permit_waiter* w = refused.pop()) w->complete(errc::invalid_argument, {});
+  refuse(refused, errc::invalid_argument);
 }
 
 void semaphore_state::close() {
@@ -103,25 +95,27 @@ void semaphore_state::close() {
   {
     const std::lock_guard lock(mutex_);
     closed_ = true;
-    while (permit_waiter* w = waiting_.pop()) {
-      w->queued = false;
-      refused.push(*w);
-    }
+    waiting_.pop_if(refused, [](const permit_waiter&) { return true; });
   }
-  while (permit_waiter* w = refused.pop()) w->complete(errc::semaphore_closed, {});
+  refuse(refused, errc::semaphore_closed);
+}
+
+void semaphore_state::abandon(std::shared_ptr<semaphore_state> self) {
+  close();
+  const std::lock_guard lock(mutex_);
+  if (in_use_ != 0) self_ = std::move(self);
 }
 
 void semaphore_state::grant(queue& served) noexcept {
   while (!waiting_.empty() && in_use_ <= limit_ - waiting_.front().wants) {
-    permit_waiter& w = *waiting_.pop();
+    permit_waiter& w = waiting_.pop();
     in_use_ += w.wants;
-    w.queued = false;
     served.push(w);
   }
 }
 
 void semaphore_state::serve(queue& served) noexcept {
-  while (permit_waiter* w = served.pop()) w->complete({}, permit(shared_from_this(), w->wants));
+  while (permit_waiter* w = served.pop()) w->complete({}, permit(*this, w->wants));
 }
 
 std::ptrdiff_t semaphore_state::limit() const {
@@ -150,30 +144,30 @@ void semaphore_state::inspect(inspector& to) const {
 }  // namespace detail
 
 void permit::release() noexcept {
-  if (const auto state = std::exchange(state_, nullptr)) state->release(std::exchange(count_, 0));
+  if (auto* const state = std::exchange(state_, nullptr)) state->release(std::exchange(count_, 0));
 }
 
 permit permit::split(std::ptrdiff_t n) {
-  require(n >= 1 && n <= count_);
-  permit part(state_, n);
+  detail::require(n >= 1 && n <= count_, self);
+  permit part(*state_, n);
   count_ -= n;
-  if (count_ == 0) state_.reset();
+  if (count_ == 0) state_ = nullptr;
   return part;
 }
 
 void permit::merge(permit&& other) {
   if (!other || &other == this) return;
-  require(!state_ || state_ == other.state_);
+  detail::require(!state_ || state_ == other.state_, self);
   state_ = std::exchange(other.state_, nullptr);
   count_ += std::exchange(other.count_, 0);
 }
 
 semaphore::semaphore(boost::asio::any_io_executor ex, std::ptrdiff_t permits, std::string name) {
-  require(permits >= 1);
+  detail::require(permits >= 1, self);
   state_ = std::make_shared<detail::semaphore_state>(std::move(ex), permits, std::move(name));
 }
 
-semaphore::~semaphore() { state_->close(); }
+semaphore::~semaphore() { state_->abandon(state_); }
 
 semaphore::executor_type semaphore::get_executor() const noexcept { return state_->executor(); }
 

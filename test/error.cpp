@@ -45,6 +45,9 @@ constexpr row rows[] = {
     {errc::invalid_argument, 400, std::nullopt},
     {errc::semaphore_closed, 503, 5},
     {errc::rate_limiter_closed, 503, 5},
+    {errc::queue_closed, 503, 5},
+    {errc::group_closed, 503, 5},
+    {errc::deadline_exceeded, 504, std::nullopt},
 };
 
 constexpr const char* unknown = "unknown weir error";

@@ -49,6 +49,14 @@ enum class errc {
   semaphore_closed,
   /// The rate limiter takes no more requests. Stop; what it guarded is going away.
   rate_limiter_closed,
+  /// The queue takes no more items, and none is left in it. Stop.
+  queue_closed,
+  /// The group takes no more members: it has failed, is cancelled, or has ended. Stop spawning;
+  /// `async_wait` says why.
+  group_closed,
+  /// The operation was not done by its deadline. It may have had effects: retry only what is
+  /// idempotent.
+  deadline_exceeded,
 };
 
 /// The category of `errc`, named "weir".

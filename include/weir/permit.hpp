@@ -5,7 +5,6 @@
 #define WEIR_PERMIT_HPP
 
 #include <cstddef>
-#include <memory>
 #include <utility>
 
 namespace weir {
@@ -24,7 +23,7 @@ class permit {
   /// Holds nothing.
   permit() noexcept = default;
   permit(permit&& other) noexcept
-      : state_(std::move(other.state_)), count_(std::exchange(other.count_, 0)) {}
+      : state_(std::exchange(other.state_, nullptr)), count_(std::exchange(other.count_, 0)) {}
   permit& operator=(permit&& other) noexcept {
     permit taken(std::move(other));
     std::swap(state_, taken.state_);
@@ -54,10 +53,10 @@ class permit {
  private:
   friend class semaphore;
   friend class detail::semaphore_state;
-  permit(std::shared_ptr<detail::semaphore_state> state, std::ptrdiff_t count) noexcept
-      : state_(std::move(state)), count_(count) {}
+  permit(detail::semaphore_state& state, std::ptrdiff_t count) noexcept
+      : state_(&state), count_(count) {}
 
-  std::shared_ptr<detail::semaphore_state> state_;
+  detail::semaphore_state* state_ = nullptr;  ///< lives as long as anything of it is held
   std::ptrdiff_t count_ = 0;
 };
 

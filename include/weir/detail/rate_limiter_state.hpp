@@ -5,8 +5,8 @@
 #define WEIR_DETAIL_RATE_LIMITER_STATE_HPP
 
 #include <weir/detail/inspection.hpp>
-#include <weir/detail/intrusive_queue.hpp>
 #include <weir/detail/spin_mutex.hpp>
+#include <weir/detail/wait_list.hpp>
 #include <weir/detail/wait_op.hpp>
 #include <weir/token_bucket.hpp>
 
@@ -63,7 +63,7 @@ class rate_limiter_state : public std::enable_shared_from_this<rate_limiter_stat
   void inspect(inspector& to) const;
 
  private:
-  using queue = intrusive_queue<token_waiter>;
+  using queue = wait_list<token_waiter>::queue;
 
   void pay_back(std::int64_t n, std::int64_t ticket) noexcept;
   void grant(queue& served);
@@ -77,7 +77,7 @@ class rate_limiter_state : public std::enable_shared_from_this<rate_limiter_stat
   mutable token_bucket bucket_;
   std::int64_t taken_ = 0;
   bool closed_ = false;
-  queue waiting_;
+  wait_list<token_waiter> waiting_;
 
   inspectable inspectable_{*this};
 };

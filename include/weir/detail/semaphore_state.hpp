@@ -5,8 +5,8 @@
 #define WEIR_DETAIL_SEMAPHORE_STATE_HPP
 
 #include <weir/detail/inspection.hpp>
-#include <weir/detail/intrusive_queue.hpp>
 #include <weir/detail/spin_mutex.hpp>
+#include <weir/detail/wait_list.hpp>
 #include <weir/detail/wait_op.hpp>
 #include <weir/permit.hpp>
 
@@ -22,10 +22,11 @@ class permit_waiter : public waiter<permit> {
   std::ptrdiff_t wants = 0;
 };
 
-/// What a semaphore is. Permits share it, so that they may outlive the semaphore.
+/// What a semaphore is. It outlives the semaphore while permits are held: their number is counted
+/// here already, and a reference count in each permit would cost as much again as taking it.
 ///
 /// Thread safety: safe.
-class semaphore_state : public std::enable_shared_from_this<semaphore_state> {
+class semaphore_state {
  public:
   semaphore_state(boost::asio::any_io_executor ex, std::ptrdiff_t limit, std::string name);
 
@@ -38,13 +39,16 @@ class semaphore_state : public std::enable_shared_from_this<semaphore_state> {
   void resize(std::ptrdiff_t limit);
   void close();
 
+  /// Closes it, and keeps `self`, which is this, until no permit is held.
+  void abandon(std::shared_ptr<semaphore_state> self);
+
   std::ptrdiff_t limit() const;
   std::ptrdiff_t in_use() const;
   std::size_t waiters() const;
   void inspect(inspector& to) const;
 
  private:
-  using queue = intrusive_queue<permit_waiter>;
+  using queue = wait_list<permit_waiter>::queue;
 
   void grant(queue& served) noexcept;
   void serve(queue& served) noexcept;
@@ -56,7 +60,8 @@ class semaphore_state : public std::enable_shared_from_this<semaphore_state> {
   std::ptrdiff_t limit_;
   std::ptrdiff_t in_use_ = 0;
   bool closed_ = false;
-  queue waiting_;
+  std::shared_ptr<semaphore_state> self_;  ///< while permits outlive the semaphore
+  wait_list<permit_waiter> waiting_;
 
   inspectable inspectable_{*this};
 };

@@ -35,6 +35,9 @@ class waiter : public queue_hook {
   /// Ends the wait. Called once, with no lock held, by whoever has taken this out of the queue.
   virtual void complete(error_code ec, Results... results) = 0;
 
+  /// Ends the wait with nothing won.
+  void refuse(error_code why) { complete(why, Results()...); }
+
   /// What was won is taken back; for what does not go back by being destroyed.
   virtual void revoke() noexcept {}
 
@@ -82,8 +85,7 @@ class wait_op<Waiter, Handler, void(error_code, Results...)> final : public Wait
         const auto waiting = weak.lock();
         if (!waiting) return;
         waiting->cancelled_.store(true, std::memory_order_relaxed);
-        if (state->leave(*waiting))
-          waiting->complete(boost::asio::error::operation_aborted, Results()...);
+        if (state->leave(*waiting)) waiting->refuse(boost::asio::error::operation_aborted);
       });
     op->self_ = op;
     state->enter(*op, std::forward<Args>(args)...);

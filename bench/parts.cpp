@@ -7,7 +7,6 @@
 #include <weir/clock.hpp>
 #include <weir/detail/inline_strand.hpp>
 #include <weir/detail/user_slots.hpp>
-#include <weir/semaphore.hpp>
 #include <weir/task.hpp>
 #include <weir/test/simulation.hpp>
 #include <weir/test/virtual_time.hpp>
@@ -18,11 +17,9 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/execution_context.hpp>
-#include <boost/asio/experimental/concurrent_channel.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/strand.hpp>
 #include <boost/asio/this_coro.hpp>
-#include <boost/asio/thread_pool.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
 #include <array>
@@ -266,73 +263,6 @@ void co_spawn_and_await(benchmark::State& state) {
   context.run();
 }
 BENCHMARK(co_spawn_and_await);
-
-// ---- The semaphore, and what it is held against.
-
-void mutex_and_two_atomics(benchmark::State& state) {
-  std::mutex mutex;
-  std::atomic<int> a{0};
-  std::atomic<int> b{0};
-  for (auto _ : state) {
-    const std::lock_guard lock(mutex);
-    a.fetch_add(1);
-    b.fetch_add(1);
-  }
-}
-BENCHMARK(mutex_and_two_atomics);
-
-void semaphore_try_acquire_and_release(benchmark::State& state) {
-  asio::io_context context(1);
-  weir::semaphore s(context.get_executor(), 2);
-  for (auto _ : state) benchmark::DoNotOptimize(s.try_acquire());
-}
-BENCHMARK(semaphore_try_acquire_and_release);
-
-constexpr int crowd_size = 4;
-constexpr int crowd_rounds = 2000;
-
-/// Four coroutines on two threads take turns through `take` and `give`.
-template <typename Make>
-void crowd(benchmark::State& state, Make make) {
-  for (auto _ : state) {
-    asio::thread_pool threads(2);
-    auto body = make(threads);
-    for (int i = 0; i < crowd_size; ++i)
-      asio::co_spawn(asio::make_strand(threads), body(), asio::detached);
-    threads.join();
-  }
-  state.SetItemsProcessed(state.iterations() * crowd_size * crowd_rounds);
-}
-
-asio::awaitable<void> take_turns(weir::semaphore& s) {
-  for (int i = 0; i < crowd_rounds; ++i)
-    const weir::permit p = co_await s.async_acquire(asio::use_awaitable);
-}
-
-void semaphore_contended(benchmark::State& state) {
-  crowd(state, [](asio::thread_pool& threads) {
-    const auto s = std::make_shared<weir::semaphore>(threads.get_executor(), 2);
-    return [s] { return take_turns(*s); };
-  });
-}
-BENCHMARK(semaphore_contended)->UseRealTime();
-
-using channel = asio::experimental::concurrent_channel<void(weir::error_code)>;
-
-asio::awaitable<void> take_turns(channel& c) {
-  for (int i = 0; i < crowd_rounds; ++i) {
-    co_await c.async_send({}, asio::use_awaitable);
-    co_await c.async_receive(asio::use_awaitable);
-  }
-}
-
-void channel_as_semaphore_contended(benchmark::State& state) {
-  crowd(state, [](asio::thread_pool& threads) {
-    const auto c = std::make_shared<channel>(threads.get_executor(), 2);
-    return [c] { return take_turns(*c); };
-  });
-}
-BENCHMARK(channel_as_semaphore_contended)->UseRealTime();
 
 // ---- The test kit.
 

@@ -26,6 +26,10 @@ rate_limiter_state::rate_limiter_state(boost::asio::any_io_executor ex, const ra
       name_(std::move(name)),
       bucket_((require(options.valid(), self), options), steady_clock::now()) {}
 
+rate_limiter_state::rate_limiter_state(boost::asio::any_io_executor ex, const token_bucket& bucket,
+                                       std::string name)
+    : executor_(std::move(ex)), name_(std::move(name)), bucket_(bucket) {}
+
 bool rate_limiter_state::try_acquire(std::int64_t n) {
   const std::lock_guard lock(mutex_);
   require(n >= 1 && n <= bucket_.options().burst, self);
@@ -48,6 +52,7 @@ void rate_limiter_state::enter(token_waiter& w, std::int64_t n) {
     } else {
       bucket_.take(n, steady_clock::now());
       taken_ += n;
+      w.limiter = shared_from_this();
       w.wants = n;
       w.ticket = taken_;
       waiting_.push(w);
@@ -58,7 +63,7 @@ void rate_limiter_state::enter(token_waiter& w, std::int64_t n) {
   serve(served);
 }
 
-void token_waiter::revoke() noexcept { served_by->cancel_reservation(wants, ticket); }
+void token_waiter::revoke() noexcept { limiter->cancel_reservation(wants, ticket); }
 
 bool rate_limiter_state::leave(token_waiter& w) {
   queue served;
@@ -130,40 +135,54 @@ void rate_limiter_state::on_timer() {
   serve(served);
 }
 
-void rate_limiter_state::serve(queue& served) noexcept {
-  while (token_waiter* w = served.pop()) {
-    w->served_by = shared_from_this();
-    w->complete({});
-  }
+void serve(rate_limiter_state::queue& served) noexcept {
+  while (token_waiter* w = served.pop()) w->complete({});
 }
 
 void rate_limiter_state::reconfigure(const rate_options& options) {
   require(options.valid(), self);
   queue refused;
   queue served;
-  {
-    const std::lock_guard lock(mutex_);
-    waiting_.pop_if(refused, [&](const token_waiter& w) { return w.wants > options.burst; });
-    refused.for_each([&](token_waiter& w) {
-      w.timer.reset();
-      pay_back(w.wants, w.ticket);
-    });
-    bucket_.reconfigure(options, steady_clock::now());
-    grant(served);
-  }
+  reconfigure(options, false, served, refused);
   serve(served);
   refuse(refused, errc::invalid_argument);
 }
 
+void rate_limiter_state::reconfigure(const rate_options& options, bool full_is_new, queue& served,
+                                     queue& refused) {
+  const std::lock_guard lock(mutex_);
+  queue gone;
+  waiting_.pop_if(gone, [&](const token_waiter& w) { return w.wants > options.burst; });
+  while (token_waiter* w = gone.pop()) {
+    w->timer.reset();
+    pay_back(w->wants, w->ticket);
+    gone.for_each([&](token_waiter& behind) { behind.ticket -= w->wants; });
+    refused.push(*w);
+  }
+  const time_point now = steady_clock::now();
+  if (full_is_new && bucket_.when(bucket_.options().burst, now) <= now)
+    bucket_ = token_bucket(options, now);
+  else
+    bucket_.reconfigure(options, now);
+  grant(served);
+}
+
 void rate_limiter_state::close() {
   queue refused;
-  {
-    const std::lock_guard lock(mutex_);
-    closed_ = true;
-    waiting_.for_each([](token_waiter& w) { w.timer.reset(); });
-    waiting_.pop_if(refused, [](const token_waiter&) { return true; });
-  }
+  close(refused);
   refuse(refused, errc::rate_limiter_closed);
+}
+
+void rate_limiter_state::close(queue& refused) {
+  const std::lock_guard lock(mutex_);
+  closed_ = true;
+  waiting_.for_each([](token_waiter& w) { w.timer.reset(); });
+  waiting_.pop_if(refused, [](const token_waiter&) { return true; });
+}
+
+token_bucket rate_limiter_state::bucket() const {
+  const std::lock_guard lock(mutex_);
+  return bucket_;
 }
 
 rate_options rate_limiter_state::options() const {

@@ -14,7 +14,7 @@ static_assert(std::is_same_v<duration::period, std::nano>);
 
 namespace {
 
-// Half of what fits: a debt of a burst below nothing and a burst above it both have room.
+// A quarter of what fits: a burst above nothing and a debt of twice as much have room.
 constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max() / 4;
 
 std::int64_t divide_up(std::int64_t a, std::int64_t b) noexcept { return a / b + (a % b > 0); }
@@ -80,12 +80,14 @@ void token_bucket::reconfigure(const rate_options& options, time_point now) noex
   const std::int64_t whole = level_ / per;
   const double share = static_cast<double>(level_ % per) / static_cast<double>(per);
   options_ = options;
-  level_ = whole >= options_.burst
-               ? capacity()
-               : std::max(price(std::max(whole, -options_.burst)) +
-                              static_cast<std::int64_t>(share *
-                                                        static_cast<double>(options_.per.count())),
-                          -capacity());
+  if (whole >= options_.burst) {
+    level_ = capacity();
+    return;
+  }
+  // All of a debt stays, up to what can be counted: it was let through on credit.
+  const std::int64_t new_per = options_.per.count();
+  level_ = price(std::max(whole, -(2 * most / new_per))) +
+           static_cast<std::int64_t>(share * static_cast<double>(new_per));
 }
 
 }  // namespace weir

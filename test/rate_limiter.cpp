@@ -13,6 +13,7 @@
 #include <boost/asio/use_future.hpp>
 #include <boost/system/system_error.hpp>
 
+#include <array>
 #include <chrono>
 #include <memory>
 #include <optional>
@@ -202,6 +203,21 @@ BOOST_AUTO_TEST_CASE(reconfiguration_takes_effect_on_waiters) {
   BOOST_TEST((large.code == errc::invalid_argument));
   BOOST_TEST((!*small.code));
   BOOST_TEST((small.after <= 2s));
+}
+
+BOOST_AUTO_TEST_CASE(reconfiguration_that_turns_several_away_serves_those_behind_them) {
+  weir::test::virtual_time time;
+  rate_limiter limiter(time.get_executor(), {.rate = 1, .per = 1s, .burst = 4});
+  BOOST_TEST(limiter.try_acquire(4));
+  std::array<answer, 2> large;
+  answer small;
+  for (answer& a : large) limiter.async_acquire(4, a.handler(time));
+  limiter.async_acquire(1, small.handler(time));
+  limiter.reconfigure({.rate = 1, .per = 1s, .burst = 2});
+  time.run();
+  for (const answer& a : large) BOOST_TEST((a.code == errc::invalid_argument));
+  BOOST_TEST((!*small.code));
+  BOOST_TEST((small.after == 1s));
 }
 
 BOOST_AUTO_TEST_CASE(close_and_destruction_turn_waiters_away) {

@@ -126,6 +126,23 @@ BOOST_AUTO_TEST_CASE(reconfiguration_keeps_what_has_gathered_up_to_the_new_burst
   BOOST_TEST(b.available(start + 1min) == 2);
 }
 
+BOOST_AUTO_TEST_CASE(reconfiguration_forgives_no_debt) {
+  token_bucket b({.rate = 10, .per = 1s, .burst = 10}, start);
+  for (int i = 0; i < 6; ++i) b.take(10, start);
+  b.reconfigure({.rate = 1, .per = 1min, .burst = 2}, start);
+  BOOST_TEST(b.available(start) == -50);
+  BOOST_TEST((b.when(1, start) == start + 51min));
+}
+
+BOOST_AUTO_TEST_CASE(debt_that_new_options_cannot_count_is_as_great_as_they_can) {
+  constexpr std::int64_t many = 1'000'000'000;
+  token_bucket b({.rate = 1, .per = 1ns, .burst = many}, start);
+  for (int i = 0; i < 1'000'000; ++i) b.take(many, start);
+  b.reconfigure({.rate = 1, .per = 24h, .burst = 2}, start);
+  BOOST_TEST(!b.may_owe(2));
+  BOOST_TEST(b.available(start) < -50'000);
+}
+
 BOOST_AUTO_TEST_CASE(never_more_than_burst_plus_rate_in_any_stretch_of_any_program) {
   for (std::uint64_t seed = 1; seed <= 500; ++seed) {
     weir::test::random draw(seed);

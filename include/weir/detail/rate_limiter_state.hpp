@@ -26,7 +26,7 @@ class token_waiter : public waiter<> {
  public:
   void revoke() noexcept final;
 
-  std::shared_ptr<rate_limiter_state> served_by;  ///< once it has been
+  std::shared_ptr<rate_limiter_state> limiter;  ///< from when it has taken them
   std::int64_t wants = 0;
   std::int64_t ticket = 0;            ///< all that was taken until then, its own included
   std::optional<steady_timer> timer;  ///< only of the first in the queue; on its own executor
@@ -40,8 +40,13 @@ class token_waiter : public waiter<> {
 /// Thread safety: safe.
 class rate_limiter_state : public std::enable_shared_from_this<rate_limiter_state> {
  public:
+  using queue = wait_list<token_waiter>::queue;
+
   rate_limiter_state(boost::asio::any_io_executor ex, const rate_options& options,
                      std::string name);
+
+  /// Goes on with a bucket that has been in use.
+  rate_limiter_state(boost::asio::any_io_executor ex, const token_bucket& bucket, std::string name);
 
   const boost::asio::any_io_executor& executor() const noexcept { return executor_; }
 
@@ -56,6 +61,12 @@ class rate_limiter_state : public std::enable_shared_from_this<rate_limiter_stat
   void reconfigure(const rate_options& options);
   void close();
 
+  // The same for who holds a lock: those who are to be completed are handed over. Where
+  // `full_is_new`, a bucket that is full becomes one that is full by the new options.
+  void reconfigure(const rate_options& options, bool full_is_new, queue& served, queue& refused);
+  void close(queue& refused);
+
+  token_bucket bucket() const;
   rate_options options() const;
   std::int64_t available() const;
   time_point when(std::int64_t n) const;
@@ -63,11 +74,8 @@ class rate_limiter_state : public std::enable_shared_from_this<rate_limiter_stat
   void inspect(inspector& to) const;
 
  private:
-  using queue = wait_list<token_waiter>::queue;
-
   void pay_back(std::int64_t n, std::int64_t ticket) noexcept;
   void grant(queue& served);
-  void serve(queue& served) noexcept;
   void on_timer();
 
   const boost::asio::any_io_executor executor_;
@@ -81,6 +89,9 @@ class rate_limiter_state : public std::enable_shared_from_this<rate_limiter_stat
 
   inspectable inspectable_{*this};
 };
+
+/// Lets all of `served` go on.
+void serve(rate_limiter_state::queue& served) noexcept;
 
 }  // namespace weir::detail
 

@@ -40,6 +40,7 @@ pool_core::pool_core(asio::any_io_executor inner, asio::any_io_executor keeper,
       borrowed_(borrowed),
       slots_(own_context_, std::max(options_.max_per_user, 1)),
       gate_(inline_executor<>(own_context_), static_cast<std::size_t>(options_.queue_size)),
+      limit_(static_cast<std::size_t>(options_.workers)),
       keeper_(keeper),
       closer_(keeper) {
   // One is made here, so that a pool that has been made can always run what it accepts.
@@ -60,6 +61,7 @@ pool_metrics pool_core::metrics() const {
   pool_metrics m;
   {
     const std::lock_guard lock(mutex_);
+    m.workers = static_cast<int>(limit_);
     m.active = active_;
     m.queued = queue_.size();
     m.queued_max = queued_max_;
@@ -70,7 +72,6 @@ pool_metrics pool_core::metrics() const {
     m.timed_out = count(outcome::timed_out);
     m.cancelled = count(outcome::cancelled);
   }
-  m.workers = options_.workers;
   m.queue_size = static_cast<std::size_t>(options_.queue_size);
   m.users = slots_.size();
   for (const rejections& r : rejections_) {
@@ -316,11 +317,11 @@ worker& pool_core::add_worker() {
 worker* pool_core::worker_to_wake() noexcept {
   // One at a time: to wake a thread costs more than to run most tasks. Whoever is woken wakes the
   // next when it has found its task and there are more.
-  if (searching_) return nullptr;
+  if (searching_ || active_ >= limit_) return nullptr;
   worker* found = idle_;
   if (found) {
     idle_ = found->next_idle;
-  } else if (workers_.size() < static_cast<std::size_t>(options_.workers)) {
+  } else if (workers_.size() < limit_) {
     try {
       found = &add_worker();
     } catch (const std::bad_alloc&) {
@@ -331,6 +332,16 @@ worker* pool_core::worker_to_wake() noexcept {
   }
   found->searching = searching_ = true;
   return found;
+}
+
+void pool_core::resize(int workers) {
+  worker* wake = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    limit_ = static_cast<std::size_t>(std::max(workers, 1));
+    if (!queue_.empty()) wake = worker_to_wake();
+  }
+  if (wake) wake->wake(shared_from_this());
 }
 
 task_record* pool_core::take(worker& w, ended_task ended, bool& retire) noexcept {
@@ -355,7 +366,9 @@ task_record* pool_core::take(worker& w, ended_task ended, bool& retire) noexcept
       }
     }
     if (w.searching) w.searching = searching_ = false;
-    record = queue_.pop();
+    // Looked at here and not only by whoever woke this worker: the limit, or what runs, may have
+    // changed since. Where it parks with tasks still queued, those that run will come to them.
+    if (active_ < limit_) record = queue_.pop();
     if (record) {
       served = leave_room();
       ++active_;

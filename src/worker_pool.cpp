@@ -69,6 +69,8 @@ error_code worker_pool::submit(task t, std::source_location where) {
   return core_->submit(t, where);
 }
 
+void worker_pool::resize(int workers) { core_->resize(workers); }
+
 pool_metrics worker_pool::metrics() const { return core_->metrics(); }
 
 const pool_options& worker_pool::options() const noexcept { return core_->options(); }

@@ -217,6 +217,32 @@ void shutdown_misses_a_task_of_the_same_tick(simulation& sim, bool faulty) {
   require(ran == accepted, "an accepted task was never run");
 }
 
+/// A pool that is made smaller. Faulty: whoever wakes a worker has looked at the limit, so the
+/// worker does not look again when it starts.
+void start_beyond_a_limit_that_was_lowered(simulation& sim, bool faulty) {
+  std::size_t limit = 2;
+  std::size_t active = 0;
+  std::deque<int> queue;
+  const std::function<void()> work = [&] {
+    if (queue.empty() || (!faulty && active >= limit)) return;
+    queue.pop_front();
+    ++active;
+    require(active <= limit, "a task was started beyond the limit");
+    asio::post(sim.get_executor(), [&] {
+      --active;
+      work();
+    });
+  };
+  for (int i = 0; i < 4; ++i)
+    asio::post(sim.get_executor(), [&] {
+      queue.push_back(1);
+      if (active < limit) asio::post(sim.get_executor(), work);
+    });
+  asio::post(sim.get_executor(), [&] { limit = 1; });
+  sim.run();
+  require(queue.empty(), "a task was left");
+}
+
 /// The faulty program fails within 2,000 seeds, with `message`; the other passes all of them.
 void check(void (*program)(simulation&, bool), const std::string& message,
            const weir::test::simulation_options& treatment = {}) {
@@ -251,6 +277,10 @@ BOOST_AUTO_TEST_CASE(double_release_on_timeout_at_completion_is_found) {
 
 BOOST_AUTO_TEST_CASE(slot_leak_on_throw_in_the_copy_is_found) {
   check(slot_leak_on_throw_in_the_copy, "a slot was lost");
+}
+
+BOOST_AUTO_TEST_CASE(start_beyond_a_limit_that_was_lowered_is_found) {
+  check(start_beyond_a_limit_that_was_lowered, "beyond the limit");
 }
 
 BOOST_AUTO_TEST_CASE(shutdown_that_misses_a_task_of_the_same_tick_is_found) {

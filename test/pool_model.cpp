@@ -75,7 +75,7 @@ class duel {
 
   void play(int steps) {
     for (int i = 0; i < steps; ++i) {
-      switch (sim_.draw().below(8)) {
+      switch (sim_.draw().below(9)) {
         case 0:
           advance(span(40ms));
           break;
@@ -84,6 +84,9 @@ class duel {
           break;
         case 2:
           if (sim_.draw().chance(0.2)) shut_down();
+          break;
+        case 3:
+          resize(1 + sim_.draw().below(4));
           break;
         default:
           hand_over();
@@ -167,6 +170,11 @@ class duel {
     model_.give_up(number, sim_.now());
   }
 
+  void resize(std::size_t workers) {
+    pool_->resize(static_cast<int>(workers));
+    model_.resize(workers, sim_.now());
+  }
+
   /// Once: a second shutdown may hasten the first, of which the model knows nothing.
   void shut_down() {
     if (std::exchange(shut_down_, true)) return;
@@ -188,6 +196,7 @@ class duel {
   void compare() {
     sim_.settle();
     const weir::pool_metrics m = pool_->metrics();
+    BOOST_TEST_REQUIRE(static_cast<std::size_t>(m.workers) == model_.workers());
     BOOST_TEST_REQUIRE(m.active == model_.active());
     BOOST_TEST_REQUIRE(m.queued == model_.queued());
     BOOST_TEST_REQUIRE(m.waiting == model_.waiting());

@@ -125,6 +125,13 @@ class pool_model {
     settle_shutdown(now);
   }
 
+  /// So many workers from now on; what runs beyond them goes on.
+  void resize(std::size_t workers, weir::time_point now) {
+    limits_.workers = workers;
+    fill(now);
+    settle_shutdown(now);
+  }
+
   /// Lets time pass, one event after the other.
   void advance_to(weir::time_point end) {
     for (;;) {
@@ -162,6 +169,7 @@ class pool_model {
     return static_cast<std::size_t>(
         std::count_if(jobs_.begin(), jobs_.end(), [f](const job& j) { return j.end == f; }));
   }
+  std::size_t workers() const { return limits_.workers; }
   std::size_t active() const {
     return static_cast<std::size_t>(std::count_if(
         jobs_.begin(), jobs_.end(), [](const job& j) { return j.where == job::place::running; }));

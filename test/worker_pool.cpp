@@ -7,10 +7,13 @@
 
 #include "allocation_counter.hpp"
 
+#include <weir/test/for_each_seed.hpp>
+
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
+#include <boost/asio/io_context.hpp>
 
 #include <memory>
 #include <vector>
@@ -341,6 +344,185 @@ BOOST_AUTO_TEST_CASE(a_hundred_thousand_suspended_tasks_of_as_many_users) {
   time.run();
   BOOST_TEST(p.metrics().completed == static_cast<std::uint64_t>(n));
   BOOST_TEST(p.metrics().users == 0U);
+}
+
+// --- resize --------------------------------------------------------------------------------------
+
+BOOST_AUTO_TEST_CASE(a_pool_that_grows_starts_what_is_queued_at_once) {
+  auto& p = make({.workers = 1, .max_per_user = 0});
+  for (int i = 0; i < 6; ++i) BOOST_TEST(!p.submit(task_of("", sleeper(1s))));
+  time.settle();
+  BOOST_TEST(p.metrics().active == 1U);
+  p.resize(4);
+  BOOST_TEST(p.metrics().workers == 4);
+  time.settle();
+  BOOST_TEST(p.metrics().active == 4U);
+  BOOST_TEST(p.metrics().queued == 2U);
+  BOOST_TEST(p.options().workers == 1);  // as it was made
+}
+
+BOOST_AUTO_TEST_CASE(a_pool_that_shrinks_lets_what_runs_end_and_starts_nothing_before) {
+  auto& p = make({.workers = 4, .max_per_user = 0});
+  for (int i = 1; i <= 4; ++i) BOOST_TEST(!p.submit(task_of("", sleeper(i * 1s))));
+  time.settle();
+  for (int i = 0; i < 4; ++i) BOOST_TEST(!p.submit(task_of("", sleeper(10s))));
+  p.resize(2);
+  for (std::size_t second = 0; second < 3; ++second) {
+    time.settle();
+    BOOST_TEST(p.metrics().active == 4 - std::min<std::size_t>(second, 2));
+    BOOST_TEST(p.metrics().queued == 4U);  // none is lost, none is started
+    if (second < 2) time.run_for(1s);
+  }
+  time.run_for(1s);  // the third has ended: the first place below the limit
+  BOOST_TEST(p.metrics().active == 2U);
+  BOOST_TEST(p.metrics().queued == 3U);
+  time.run();
+  BOOST_TEST(p.metrics().completed == 8U);
+}
+
+BOOST_AUTO_TEST_CASE(a_limit_that_was_lowered_holds_for_workers_that_are_parked_already) {
+  auto& p = make({.workers = 4, .max_per_user = 0});
+  for (int i = 0; i < 4; ++i) BOOST_TEST(!p.submit(task_of("", sleeper(1s))));
+  time.run();  // four workers are made, and parked
+  p.resize(1);
+  for (int i = 0; i < 3; ++i) {
+    BOOST_TEST(!p.submit(task_of("", sleeper(1s))));
+    time.settle();
+    BOOST_TEST(p.metrics().active == 1U);
+  }
+  p.resize(3);
+  time.settle();
+  BOOST_TEST(p.metrics().active == 3U);
+}
+
+BOOST_AUTO_TEST_CASE(a_worker_that_was_woken_looks_at_the_limit_again) {
+  auto& p = make({.workers = 2, .max_per_user = 0});
+  BOOST_TEST(!p.submit(task_of("", sleeper(2s))));
+  time.settle();
+  BOOST_TEST(!p.submit(task_of("", sleeper(1s))));  // wakes the second
+  p.resize(1);
+  time.settle();
+  BOOST_TEST(p.metrics().active == 1U);
+  BOOST_TEST(p.metrics().queued == 1U);
+  time.run_for(2s);
+  BOOST_TEST(p.metrics().active == 1U);
+  BOOST_TEST(p.metrics().queued == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(a_size_below_one_becomes_one) {
+  auto& p = make({.workers = 3, .max_per_user = 0});
+  for (const int n : {0, -5}) {
+    p.resize(n);
+    BOOST_TEST(p.metrics().workers == 1);
+    BOOST_TEST(!p.submit(task_of("", sleeper(1s))));
+    BOOST_TEST(!p.submit(task_of("", sleeper(1s))));
+    time.settle();
+    BOOST_TEST(p.metrics().active == 1U);
+    time.run();
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_task_may_resize_its_own_pool) {
+  auto& p = make({.workers = 1, .max_per_user = 0});
+  std::size_t most = 0;
+  const auto work = [&](task_context&) -> asio::awaitable<void> {
+    most = std::max(most, p.metrics().active);
+    p.resize(p.metrics().workers == 1 ? 3 : 1);
+    co_await sleep_for(1s);
+    most = std::max(most, p.metrics().active);
+  };
+  for (int i = 0; i < 9; ++i) BOOST_TEST(!p.submit(task_of("", work)));
+  time.run();
+  BOOST_TEST(p.metrics().completed == 9U);
+  BOOST_TEST(most > 1U);
+  BOOST_TEST(most <= 3U);
+}
+
+BOOST_AUTO_TEST_CASE(resizing_a_pool_that_shuts_down_reopens_nothing) {
+  auto& p = make({.workers = 1, .max_per_user = 0});
+  for (int i = 0; i < 3; ++i) BOOST_TEST(!p.submit(task_of("", sleeper(1s))));
+  const auto began = time.now();
+  noted ended;
+  p.async_shutdown({.deadline = 10s}, ended.handler());
+  p.resize(3);  // what is left drains three at a time
+  BOOST_TEST(p.submit(task_of("", nothing())) == errc::pool_closed);
+  time.run();
+  BOOST_TEST(*ended.code == error_code{});
+  BOOST_TEST((time.now() - began == 1s));
+  p.resize(7);
+  p.resize(1);
+  BOOST_TEST(p.submit(task_of("", nothing())) == errc::pool_closed);
+  time.run();
+  BOOST_TEST(p.metrics().completed == 3U);
+}
+
+BOOST_AUTO_TEST_CASE(a_pool_is_resized_while_its_deadline_cancels_and_after_its_context) {
+  std::optional<asio::io_context> context(std::in_place);
+  weir::worker_pool p(context->get_executor(), {.workers = 1, .max_per_user = 0});
+  for (int i = 0; i < 3; ++i) BOOST_TEST(!p.submit(task_of("", sleeper(1h))));
+  context->poll();
+  p.async_shutdown({.deadline = 0s}, asio::detached);
+  p.resize(3);
+  context->poll();
+  p.resize(2);
+  context.reset();
+  p.resize(5);
+  BOOST_TEST(p.submit(task_of("", nothing())) == errc::pool_closed);
+  BOOST_TEST(p.metrics().active == 0U);
+}
+
+/// Tasks come, run and are cancelled while the pool is resized at any moment. A task never starts
+/// but below the limit of that moment, and all of them end.
+void resized_at_any_moment(weir::test::simulation& sim) {
+  auto& draw = sim.draw();
+  const weir::pool_options options{.workers = draw.between(1, 4),
+                                   .queue_size = 50,
+                                   .max_per_user = 0,
+                                   .task_timeout = draw.chance(0.5) ? 0ms : 2ms};
+  std::optional<weir::worker_pool> made;
+  while (!made) try {
+      made.emplace(sim.get_executor(), options);
+    } catch (const std::bad_alloc&) {
+      continue;
+    }
+  weir::worker_pool& p = *made;
+  std::uint64_t accepted = 0;
+  for (int i = 0; i < 3; ++i)
+    sim.spawn([&]() -> asio::awaitable<void> {
+      for (int k = 0; k < 6; ++k) {
+        const auto work = [&p, length = draw.between(0, 3) *
+                                        1ms](task_context&) -> asio::awaitable<void> {
+          const auto m = p.metrics();
+          BOOST_TEST_REQUIRE(m.active <= static_cast<std::size_t>(m.workers));
+          if (length > 0ms) co_await sleep_for(length);
+        };
+        try {
+          if (!p.submit(task_of("", work))) ++accepted;
+        } catch (const std::bad_alloc&) {
+          BOOST_TEST_REQUIRE(accepted == p.metrics().submitted);  // not accepted then
+        }
+        if (draw.chance(0.5)) co_await sleep_for(draw.between(0, 3) * 1ms);
+      }
+    });
+  sim.spawn([&]() -> asio::awaitable<void> {
+    for (int k = 0; k < 10; ++k) {
+      p.resize(draw.between(0, 4));
+      co_await sleep_for(draw.between(0, 3) * 1ms);
+    }
+  });
+  sim.run();
+  check_at_rest(p.metrics());
+  BOOST_TEST_REQUIRE(p.metrics().submitted == accepted);
+}
+
+BOOST_AUTO_TEST_CASE(no_task_starts_beyond_the_limit_of_its_moment_and_none_is_lost) {
+  // Not in the fixture's time: a simulation stops the clock itself.
+  weir::test::for_each_seed(2000, resized_at_any_moment);
+}
+
+BOOST_AUTO_TEST_CASE(a_resize_loses_nothing_where_callers_are_cancelled_and_memory_runs_out) {
+  weir::test::for_each_seed(500, resized_at_any_moment,
+                            {.simulation = {.cancel = 0.1, .fail_allocation = 0.02}});
 }
 
 // --- async_submit: the blocking policy -----------------------------------------------------------

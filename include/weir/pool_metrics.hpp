@@ -26,7 +26,7 @@ struct rejection_counts {
 /// `submitted = queued + active + completed + failed + timed_out + cancelled`; with the
 /// rejections, which are counted apart, `offered() = submitted + rejected.total()`.
 struct pool_metrics {
-  int workers = 0;              ///< the limit on `active`
+  int workers = 0;              ///< the limit on `active`; see `worker_pool::resize`
   std::size_t queue_size = 0;   ///< the limit on `queued`
   std::size_t active = 0;       ///< tasks that run now, cancelled ones that have not ended included
   std::size_t queued = 0;       ///< tasks that wait for a worker

@@ -103,6 +103,18 @@ class worker_pool {
   auto async_submit(task t, Token&& token,
                     std::source_location where = std::source_location::current());
 
+  /// From now on `workers` tasks run at once; below 1 becomes 1. More start what is queued, without
+  /// waiting for a task to end. Fewer end nothing: what runs goes on, what is queued stays queued,
+  /// and the next task starts when fewer than `workers` run.
+  ///
+  /// The threads of a pool that owns them remain as many as they were: more workers than threads
+  /// are more tasks that await, not more that block. The memory of workers that are no longer
+  /// needed is kept for when they are.
+  ///
+  /// A task of this pool may call it. A pool that is shutting down drains under the new limit; one
+  /// that is closed stays closed.
+  void resize(int workers);
+
   /// Ends the pool in stages: no more admissions; what is queued and running goes on (or, with
   /// `abandon`, what is queued is dropped); at the deadline the queue is dropped and what runs
   /// is cancelled; when the grace is over the rest is reported as stuck.
@@ -124,7 +136,7 @@ class worker_pool {
   /// The counters of this instant.
   pool_metrics metrics() const;
 
-  /// The options in force, clamped.
+  /// The options that it was made with, clamped. How many workers it has now is in `metrics`.
   const pool_options& options() const noexcept;
 
  private:

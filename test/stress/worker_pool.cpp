@@ -112,6 +112,58 @@ BOOST_AUTO_TEST_CASE(no_limit_is_exceeded_at_any_instant) {
   check_at_rest(p.metrics());
 }
 
+BOOST_AUTO_TEST_CASE(a_pool_is_resized_up_and_down_under_load) {
+  constexpr int most = 5;
+  weir::worker_pool p{{.workers = 2, .threads = 4, .queue_size = 16, .max_per_user = 0}};
+  std::atomic<int> now{0}, peak{0}, submitters{8};
+  std::atomic<std::uint64_t> accepted{0};
+  together(9, [&](int me) {
+    if (me == 8) {
+      std::mt19937 random(1);
+      while (submitters.load() != 0) p.resize(static_cast<int>(random() % (most + 1)));
+      p.resize(1);
+      return;
+    }
+    for (int i = 0; i < 600; ++i) {
+      auto work = [&, i](task_context&) -> asio::awaitable<void> {
+        raise_to(peak, now.fetch_add(1) + 1);
+        if (i % 16 == 0) p.resize(1 + i % most);
+        if (i % 4 == 0) co_await sleep_for(std::chrono::microseconds(10));
+        co_await asio::post(co_await asio::this_coro::executor, asio::use_awaitable);
+        now.fetch_sub(1);
+      };
+      if (p.submit(task_of("", std::move(work))))
+        std::this_thread::yield();
+      else
+        accepted.fetch_add(1);
+    }
+    submitters.fetch_sub(1);
+  });
+  const auto report = p.async_shutdown({.deadline = 1min}, asio::use_future).get();
+  BOOST_TEST(report.drained);
+  BOOST_TEST(peak.load() <= most);
+  BOOST_TEST(p.metrics().completed == accepted.load());
+  check_at_rest(p.metrics());
+}
+
+BOOST_AUTO_TEST_CASE(growth_is_never_lost_between_the_last_look_and_the_parking_of_a_worker) {
+  // Each round leaves the pool at one worker with a task that waits for another: only the growth
+  // can let it end.
+  weir::worker_pool p{{.workers = 1, .threads = 3, .max_per_user = 0}};
+  for (int i = 0; i < 5000; ++i) {
+    auto first = std::make_shared<std::promise<void>>();
+    auto waits = [told = first->get_future().share()](task_context&) { told.wait(); };
+    auto tells = [first](task_context&) { first->set_value(); };
+    auto one = co_spawn(p, {}, std::move(waits), asio::use_future);
+    auto two = co_spawn(p, {}, std::move(tells), asio::use_future);
+    p.resize(2);
+    one.get();
+    two.get();
+    p.resize(1);
+  }
+  BOOST_TEST(p.metrics().completed == 10'000U);
+}
+
 BOOST_AUTO_TEST_CASE(timed_tasks_on_many_threads_have_one_outcome_each) {
   weir::worker_pool p{{.workers = 8, .threads = 4, .queue_size = 1000, .max_per_user = 0}};
   std::vector<std::future<void>> futures;

@@ -83,6 +83,9 @@ class pool_core : public std::enable_shared_from_this<pool_core> {
   pool_metrics metrics() const;
   void inspect(inspector& to) const;
 
+  /// So many tasks at once from now on.
+  void resize(int workers);
+
   // Admission, from any thread.
 
   /// Hands over a task; refuses it at once where it must.
@@ -195,6 +198,7 @@ class pool_core : public std::enable_shared_from_this<pool_core> {
   bool searching_ = false;  ///< a worker was woken and has not found a task yet
   bool retired_ = false;
   bool cut_short_ = false;  ///< the shutdown has dropped or cancelled a task
+  std::size_t limit_;       ///< on `active_`, which is above it for a while after it was lowered
   std::size_t active_ = 0;
   std::size_t queued_max_ = 0;
   std::uint64_t submitted_ = 0;

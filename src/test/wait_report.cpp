@@ -3,6 +3,7 @@
 
 #include "wait_report.hpp"
 
+#include <weir/detail/member_strand.hpp>
 #include <weir/detail/worker.hpp>
 
 #include <boost/asio/strand.hpp>
@@ -36,6 +37,8 @@ std::pair<const coroutine_tag*, std::string> owner_of(const asio::any_io_executo
     if (const auto* record = task->owner().running())
       return {nullptr, "task '" + record->id + "' of user '" + record->user + "' (" +
                            place_text(record->spawned) + ')'};
+  if (const auto* member = executor.target<weir::detail::member_executor>())
+    return owner_of(member->strand().inner());
   if (const auto* strand = executor.target<asio::strand<asio::any_io_executor>>())
     return owner_of(strand->get_inner_executor());
   return {nullptr, "a handler or coroutine that the kit did not spawn"};

@@ -5,6 +5,7 @@
 #define WEIR_IMPL_CIRCUIT_BREAKER_HPP
 
 #include <weir/circuit_breaker.hpp>
+#include <weir/detail/awaited.hpp>
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/error.hpp>
@@ -48,19 +49,11 @@ boost::asio::awaitable<T> run_call(std::shared_ptr<circuit_breaker_core> core, F
   }
 }
 
-template <typename>
-struct awaited_by_breaker;
-template <typename T, typename Executor>
-struct awaited_by_breaker<boost::asio::awaitable<T, Executor>> {
-  using type = T;
-};
-
 }  // namespace detail
 
 template <typename F>
 std::invoke_result_t<F&> circuit_breaker::run(F f) {
-  using T = typename detail::awaited_by_breaker<std::invoke_result_t<F&>>::type;
-  return detail::run_call<T>(core_, std::move(f));
+  return detail::run_call<detail::awaited_t<std::invoke_result_t<F&>>>(core_, std::move(f));
 }
 
 }  // namespace weir

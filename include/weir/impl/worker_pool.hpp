@@ -4,6 +4,7 @@
 #ifndef WEIR_IMPL_WORKER_POOL_HPP
 #define WEIR_IMPL_WORKER_POOL_HPP
 
+#include <weir/detail/awaited.hpp>
 #include <weir/detail/fault_point.hpp>
 #include <weir/detail/pending_handler.hpp>
 #include <weir/detail/pool_core.hpp>
@@ -23,17 +24,6 @@
 
 namespace weir {
 namespace detail {
-
-template <typename T>
-struct awaited {
-  using type = T;
-  static constexpr bool is_awaitable = false;
-};
-template <typename T>
-struct awaited<boost::asio::awaitable<T>> {
-  using type = T;
-  static constexpr bool is_awaitable = true;
-};
 
 /// A submission that waits for room, with its handler.
 template <typename Handler>
@@ -203,7 +193,7 @@ auto co_spawn(worker_pool& pool, run_options options, F&& f, Token&& token,
   using callable = std::decay_t<F>;
   static_assert(std::invocable<callable&, task_context&>,
                 "weir::co_spawn: the callable takes a weir::task_context&");
-  using R = typename detail::awaited<std::invoke_result_t<callable&, task_context&>>::type;
+  using R = detail::awaited_t<std::invoke_result_t<callable&, task_context&>>;
   if constexpr (std::is_void_v<R>) {
     return boost::asio::async_initiate<Token, void(std::exception_ptr)>(
         detail::pool_initiation<detail::spawn_op, R, callable>{detail::pool_access::core(pool)},

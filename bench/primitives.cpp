@@ -6,24 +6,35 @@
 
 #include "measure.hpp"
 
+#include <weir/bounded_queue.hpp>
+#include <weir/circuit_breaker.hpp>
 #include <weir/rate_limiter.hpp>
 #include <weir/semaphore.hpp>
+#include <weir/task_group.hpp>
+#include <weir/with_timeout.hpp>
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
+#include <boost/asio/experimental/awaitable_operators.hpp>
 #include <boost/asio/experimental/concurrent_channel.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/strand.hpp>
+#include <boost/asio/this_coro.hpp>
 #include <boost/asio/thread_pool.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <exception>
 #include <map>
+#include <memory>
 #include <mutex>
+#include <stdexcept>
 #include <string>
 #include <utility>
 
@@ -83,6 +94,34 @@ void rate_of_limiter(const arguments& args) {
   result("limiter", each(args, [&] { keep(limiter.try_acquire()); }), "ns");
 }
 
+void call_of_breaker(const arguments& args) {
+  weir::circuit_breaker breaker({});
+  result("breaker", each(args, [&] { breaker.try_acquire().success(); }), "ns");
+}
+
+void item_through_queue(const arguments& args) {
+  asio::thread_pool threads(1);
+  weir::bounded_queue<int> q(threads.get_executor(), 100);
+  const auto pass = [&] {
+    if (q.try_send(1)) throw std::runtime_error("the queue is full");
+    keep(q.try_receive());
+  };
+  result("queue", each(args, pass), "ns");
+}
+
+void item_through_channel(const arguments& args) {
+  asio::thread_pool threads(1);
+  asio::experimental::concurrent_channel<void(weir::error_code, int)> c(threads.get_executor(),
+                                                                        100);
+  int seen = 0;
+  const auto pass = [&] {
+    if (!c.try_send(weir::error_code(), 1)) throw std::runtime_error("the channel is full");
+    c.try_receive([&](weir::error_code, int item) { seen += item; });
+    keep(seen);
+  };
+  result("queue", each(args, pass), "ns");
+}
+
 // ---- Four coroutines on two threads that take turns.
 
 constexpr int crowd_size = 4;
@@ -125,12 +164,115 @@ struct channel_guard {
   }
 };
 
+// ---- A call that is done at once, under a deadline.
+
+asio::awaitable<int> done_at_once() { co_return 1; }
+
+template <typename F>
+void calls(const arguments& args, F call) {
+  asio::io_context context(1);
+  const auto body = [&]() -> asio::awaitable<void> {
+    constexpr int batch = 100;
+    std::uint64_t n = 0;
+    const auto start = clock::now();
+    auto now = start;
+    for (; now - start < args.seconds(); now = clock::now(), n += batch)
+      for (int i = 0; i < batch; ++i) co_await call();
+    result("timeout",
+           static_cast<double>(nanoseconds(now - start).count()) / static_cast<double>(n), "ns");
+  };
+  asio::co_spawn(context, body(), asio::detached);
+  context.run();
+}
+
+asio::awaitable<void> call_with_timeout() {
+  co_await weir::with_timeout(done_at_once(), std::chrono::minutes(10));
+}
+
+asio::awaitable<void> call_or_timer() {
+  using namespace asio::experimental::awaitable_operators;
+  asio::steady_timer timer(co_await asio::this_coro::executor, std::chrono::minutes(10));
+  co_await (done_at_once() || timer.async_wait(asio::use_awaitable));
+}
+
+// ---- Members that do nothing, eight at a time, and the wait for all of them.
+
+constexpr int group_limit = 8;
+
+asio::awaitable<void> sleep_5_ms() {
+  asio::steady_timer timer(co_await asio::this_coro::executor, std::chrono::milliseconds(5));
+  co_await timer.async_wait(asio::use_awaitable);
+}
+
+asio::awaitable<void> nothing() { co_return; }
+
+/// `work` is started `n` times.
+asio::awaitable<void> in_group(int n, asio::awaitable<void> (*work)()) {
+  weir::task_group group(co_await asio::this_coro::executor, {.limit = group_limit});
+  for (int i = 0; i < n; ++i) co_await group.async_spawn(work, asio::use_awaitable);
+  co_await group.async_wait(asio::use_awaitable);
+}
+
+/// The same with what Asio has: a channel as semaphore, and a coroutine each.
+asio::awaitable<void> by_channel(int n, asio::awaitable<void> (*work)()) {
+  const auto executor = co_await asio::this_coro::executor;
+  channel slots(executor, group_limit);
+  for (int i = 0; i < n; ++i) {
+    co_await slots.async_send({}, asio::use_awaitable);
+    asio::co_spawn(asio::make_strand(executor), work(), [&slots](const std::exception_ptr&) {
+      slots.try_receive([](weir::error_code) {});
+    });
+  }
+  for (int i = 0; i < group_limit; ++i) co_await slots.async_send({}, asio::use_awaitable);
+}
+
+/// The same with a semaphore, and a coroutine each, which holds the permit.
+asio::awaitable<void> by_semaphore(int n, asio::awaitable<void> (*work)()) {
+  const auto executor = co_await asio::this_coro::executor;
+  weir::semaphore slots(executor, group_limit);
+  for (int i = 0; i < n; ++i) {
+    weir::permit slot = co_await slots.async_acquire(asio::use_awaitable);
+    asio::co_spawn(asio::make_strand(executor), work(),
+                   [held = std::move(slot)](const std::exception_ptr&) {});
+  }
+  co_await slots.async_acquire(group_limit, asio::use_awaitable);
+}
+
+using producer = asio::awaitable<void> (*)(int, asio::awaitable<void> (*)());
+
+void spawn_and_join(const arguments& args, producer produce) {
+  const int n = args.number("tasks", 200'000);
+  asio::thread_pool threads(2);
+  const auto start = clock::now();
+  asio::co_spawn(asio::make_strand(threads), produce(n, nothing), asio::detached);
+  threads.join();
+  result("group", static_cast<double>(nanoseconds(clock::now() - start).count()) / n, "ns");
+}
+
+void drain(const arguments& args, producer produce) {
+  const int n = args.number("tasks", 10'000);
+  asio::thread_pool threads(2);
+  const auto start = clock::now();
+  asio::co_spawn(asio::make_strand(threads), produce(n, sleep_5_ms), asio::detached);
+  threads.join();
+  result("group_drain", std::chrono::duration<double>(clock::now() - start).count(), "s");
+}
+
 const std::map<std::pair<std::string, std::string>, void (*)(const arguments&)> scenarios = {
     {{"weir", "permit"}, permit_of_semaphore},
     {{"by_hand", "permit"}, permit_by_mutex},
     {{"weir", "crowd"}, [](const arguments&) { crowd(semaphore_guard()); }},
     {{"by_hand", "crowd"}, [](const arguments&) { crowd(channel_guard()); }},
     {{"weir", "limiter"}, rate_of_limiter},
+    {{"weir", "breaker"}, call_of_breaker},
+    {{"weir", "queue"}, item_through_queue},
+    {{"by_hand", "queue"}, item_through_channel},
+    {{"weir", "timeout"}, [](const arguments& a) { calls(a, call_with_timeout); }},
+    {{"by_hand", "timeout"}, [](const arguments& a) { calls(a, call_or_timer); }},
+    {{"weir", "group"}, [](const arguments& a) { spawn_and_join(a, in_group); }},
+    {{"by_hand", "group"}, [](const arguments& a) { spawn_and_join(a, by_channel); }},
+    {{"weir", "group_drain"}, [](const arguments& a) { drain(a, in_group); }},
+    {{"by_hand", "group_drain"}, [](const arguments& a) { drain(a, by_semaphore); }},
 };
 
 }  // namespace

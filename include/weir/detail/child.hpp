@@ -5,7 +5,7 @@
 #define WEIR_DETAIL_CHILD_HPP
 
 #include <weir/detail/child_watch.hpp>
-#include <weir/detail/outcome.hpp>
+#include <weir/detail/work_result.hpp>
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
@@ -83,7 +83,7 @@ class child : public child_base {
   }
 
   /// What it came to. Once it has ended, by whoever watches.
-  outcome<T>& result() noexcept { return outcome_; }
+  work_result<T>& result() noexcept { return result_; }
 
  private:
   static boost::asio::awaitable<void> run(std::shared_ptr<child> self,
@@ -94,17 +94,17 @@ class child : public child_base {
     try {
       if constexpr (std::is_void_v<T>) {
         co_await std::move(work);
-        self->outcome_.succeed();
+        self->result_.succeed();
       } else {
-        self->outcome_.succeed(co_await std::move(work));
+        self->result_.succeed(co_await std::move(work));
       }
     } catch (...) {
-      self->outcome_.fail(std::current_exception());
+      self->result_.fail(std::current_exception());
     }
     self->settled_.store(true, std::memory_order_release);
   }
 
-  outcome<T> outcome_;
+  work_result<T> result_;
 };
 
 /// One whose end is told to a hook where nobody watches any more.
@@ -116,7 +116,7 @@ class abandonable_child final : public child<T> {
 
  private:
   void on_late_end() override {
-    outcome<T>& o = this->result();
+    work_result<T>& o = this->result();
     if constexpr (std::is_void_v<T>)
       on_end_(o.error());
     else

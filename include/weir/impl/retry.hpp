@@ -4,8 +4,8 @@
 #ifndef WEIR_IMPL_RETRY_HPP
 #define WEIR_IMPL_RETRY_HPP
 
-#include <weir/detail/outcome.hpp>
 #include <weir/detail/run_until.hpp>
+#include <weir/detail/work_result.hpp>
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/cancellation_state.hpp>
@@ -75,20 +75,20 @@ boost::asio::awaitable<detail::attempt_result_t<F>> retry(F f, retry_options opt
   const auto before = state.cancelled();
   for (;;) {
     const attempt a = course.next(steady_clock::now());
-    detail::outcome<T> outcome;
+    detail::work_result<T> result;
     try {
       auto work = detail::bounded(detail::make_attempt(f, a), a.deadline);
       if constexpr (std::is_void_v<T>) {
         co_await std::move(work);
-        outcome.succeed();
+        result.succeed();
       } else {
-        outcome.succeed(co_await std::move(work));
+        result.succeed(co_await std::move(work));
       }
     } catch (...) {
-      outcome.fail(std::current_exception());
+      result.fail(std::current_exception());
     }
-    if (!outcome.failed()) co_return std::move(outcome).get();
-    const std::exception_ptr error = outcome.error();
+    if (!result.failed()) co_return std::move(result).get();
+    const std::exception_ptr error = result.error();
     if (state.cancelled() != before) detail::throw_aborted(error);
 
     const retry_advice advice = detail::advice_of(advise, error);

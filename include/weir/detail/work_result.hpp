@@ -1,8 +1,8 @@
 // Copyright (c) 2026 The weir authors
 // Distributed under the Boost Software License, Version 1.0. (See LICENSE)
 
-#ifndef WEIR_DETAIL_OUTCOME_HPP
-#define WEIR_DETAIL_OUTCOME_HPP
+#ifndef WEIR_DETAIL_WORK_RESULT_HPP
+#define WEIR_DETAIL_WORK_RESULT_HPP
 
 #include <exception>
 #include <optional>
@@ -14,7 +14,7 @@ namespace weir::detail {
 /// How work ended: what it returned, or what it threw. `T` need be neither copied nor
 /// default-constructed.
 template <typename T>
-class outcome {
+class work_result {
   struct nothing {};
 
  public:
@@ -43,4 +43,4 @@ class outcome {
 
 }  // namespace weir::detail
 
-#endif  // WEIR_DETAIL_OUTCOME_HPP
+#endif  // WEIR_DETAIL_WORK_RESULT_HPP

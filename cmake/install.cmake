@@ -1,7 +1,8 @@
 # Copyright (c) 2026 The weir authors
 # Distributed under the Boost Software License, Version 1.0. (See LICENSE)
 
-# Installs one package with two components: the library, always there, and `test`, the test kit.
+# Installs one package with components: the library, always there, `test`, the test kit, and one for
+# each adapter that was built.
 
 set(weir_config_dir ${CMAKE_INSTALL_LIBDIR}/cmake/weir)
 
@@ -20,6 +21,15 @@ install(
   NAMESPACE weir::
   FILE weirTestTargets.cmake
   DESTINATION ${weir_config_dir})
+
+if(TARGET weir_sqlite)
+  install(TARGETS weir_sqlite EXPORT weir_sqlite_targets)
+  install(
+    EXPORT weir_sqlite_targets
+    NAMESPACE weir::
+    FILE weirSqliteTargets.cmake
+    DESTINATION ${weir_config_dir})
+endif()
 
 configure_package_config_file(
   cmake/weirConfig.cmake.in ${CMAKE_CURRENT_BINARY_DIR}/weirConfig.cmake

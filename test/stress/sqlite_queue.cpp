@@ -1,0 +1,296 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE)
+
+#include "../sqlite_fixture.hpp"
+
+#include <weir/sqlite_queue.hpp>
+#include <weir/test/random.hpp>
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/thread_pool.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/asio/use_future.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <cstdlib>
+#include <future>
+#include <set>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace asio = boost::asio;
+using namespace std::chrono_literals;
+using asio::use_awaitable;
+using weir::job_id;
+using weir_test::execute;
+using weir_test::other_connection;
+using weir_test::scratch_directory;
+
+extern char** environ;
+
+namespace {
+
+/// This program once more, to run the case `process/name` with a file.
+class child {
+ public:
+  child(const std::string& name, const std::string& file) {
+    std::array<int, 2> ends{};
+    BOOST_TEST_REQUIRE(pipe(ends.data()) == 0);
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
+    posix_spawn_file_actions_addclose(&actions, ends[0]);
+    setenv("WEIR_QUEUE_FILE", file.c_str(), 1);
+    std::string run = "--run_test=sqlite_queue_process/" + name;
+    std::string program = "weir_child";
+    std::string quiet = "--log_level=nothing";
+    std::string no_report = "--report_level=no";
+    std::string no_catch = "--catch_system_errors=no";
+    const std::array<char*, 6> arguments{program.data(),   run.data(),      quiet.data(),
+                                         no_report.data(), no_catch.data(), nullptr};
+    const int failed =
+        posix_spawn(&pid_, "/proc/self/exe", &actions, nullptr, arguments.data(), environ);
+    posix_spawn_file_actions_destroy(&actions);
+    close(ends[1]);
+    out_ = ends[0];
+    BOOST_TEST_REQUIRE(failed == 0);
+  }
+  child(child&& other) noexcept
+      : pid_(std::exchange(other.pid_, 0)), out_(std::exchange(other.out_, -1)) {}
+  child& operator=(child&&) = delete;
+  ~child() {
+    if (pid_ != 0) kill(), wait();
+    if (out_ >= 0) close(out_);
+  }
+
+  void kill() const { ::kill(pid_, SIGKILL); }
+
+  /// \returns the status of `waitpid`.
+  int wait() {
+    int status = 0;
+    while (waitpid(std::exchange(pid_, 0), &status, 0) < 0 && errno == EINTR) continue;
+    return status;
+  }
+
+  /// The next number that it has written; 0 at the end.
+  job_id read() const {
+    job_id id = 0;
+    return ::read(out_, &id, sizeof id) == sizeof id ? id : 0;
+  }
+
+ private:
+  pid_t pid_ = 0;
+  int out_ = -1;
+};
+
+void say(job_id id) {
+  if (write(1, &id, sizeof id) != sizeof id) std::abort();
+}
+
+std::string file_of_child() {
+  const char* file = std::getenv("WEIR_QUEUE_FILE");
+  BOOST_TEST_REQUIRE(file);
+  return file;
+}
+
+weir::sqlite_queue::effect note(const char* table, job_id id) {
+  return [=](sqlite3* db) {
+    return weir::error_code(
+        execute(db, std::string("INSERT INTO ") + table + " VALUES (" + std::to_string(id) + ")"),
+        weir::sqlite_category());
+  };
+}
+
+void fill(const std::string& file, int jobs, int max_attempts) {
+  asio::thread_pool threads(1);
+  weir::sqlite_queue queue(threads.get_executor(), file);
+  std::vector<weir::job_request> batch(
+      static_cast<std::size_t>(jobs),
+      weir::job_request{.kind = "work", .max_attempts = max_attempts});
+  queue.async_enqueue(batch, asio::use_future).get();
+  threads.join();
+}
+
+}  // namespace
+
+// What runs in a process of its own, started by a case below.
+BOOST_AUTO_TEST_SUITE(sqlite_queue_process, *boost::unit_test::disabled())
+
+/// Takes jobs, and notes each in the transaction that acknowledges it, until there are none.
+BOOST_AUTO_TEST_CASE(work) {
+  asio::io_context context(1);
+  weir::sqlite_queue queue(context.get_executor(), file_of_child(), {.busy_timeout = 60s});
+  const auto worker = [&]() -> asio::awaitable<void> {
+    for (;;) {
+      const auto leases = co_await queue.async_lease({.max = 7, .lease_for = 1h}, use_awaitable);
+      if (leases.empty()) co_return;
+      for (const weir::lease& l : leases) {
+        auto effect = note("runs", l.key.id);
+        co_await queue.async_ack_with(l.key, "", std::move(effect), use_awaitable);
+        // Leased by nobody else before.
+        if (l.key.token != 1) std::abort();
+      }
+    }
+  };
+  for (int i = 0; i < 4; ++i) asio::co_spawn(context, worker, asio::detached);
+  context.run();
+}
+
+/// Takes a job that kills it.
+BOOST_AUTO_TEST_CASE(die) {
+  asio::thread_pool threads(1);
+  weir::sqlite_queue queue(threads.get_executor(), file_of_child());
+  const auto leases = queue.async_lease({.lease_for = 1ms}, asio::use_future).get();
+  if (!leases.empty()) raise(SIGKILL);
+}
+
+/// Adds jobs, says which were accepted, and runs them, for ever.
+BOOST_AUTO_TEST_CASE(serve) {
+  asio::io_context context(1);
+  weir::sqlite_queue queue(context.get_executor(), file_of_child());
+  const auto add = [&]() -> asio::awaitable<void> {
+    for (;;) {
+      const weir::enqueued e = co_await queue.async_enqueue({.kind = "work"}, use_awaitable);
+      say(e.id);
+    }
+  };
+  const auto work = [&]() -> asio::awaitable<void> {
+    for (;;) {
+      const auto leases = co_await queue.async_lease({.wait = 1h, .lease_for = 1h}, use_awaitable);
+      for (const weir::lease& l : leases) {
+        auto effect = note("runs", l.key.id);
+        co_await queue.async_ack_with(l.key, "", std::move(effect), use_awaitable);
+      }
+    }
+  };
+  for (int i = 0; i < 4; ++i) asio::co_spawn(context, add, asio::detached);
+  for (int i = 0; i < 3; ++i) asio::co_spawn(context, work, asio::detached);
+  context.run();
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+BOOST_AUTO_TEST_SUITE(sqlite_queue_stress)
+
+BOOST_AUTO_TEST_CASE(eight_processes_run_each_job_once) {
+  constexpr int jobs = 2000;
+  const scratch_directory dir;
+  fill(dir.file(), jobs, 20);
+  other_connection(dir.file()).run("CREATE TABLE runs (job INTEGER)");
+  std::vector<child> workers;
+  for (int i = 0; i < 8; ++i) workers.emplace_back("work", dir.file());
+  for (child& c : workers) BOOST_TEST(c.wait() == 0);
+  other_connection db(dir.file());
+  BOOST_TEST(db.number("SELECT count(*) FROM runs") == jobs);
+  BOOST_TEST(db.number("SELECT count(DISTINCT job) FROM runs") == jobs);
+  BOOST_TEST(db.number("SELECT count(*) FROM weir_jobs") == 0);
+  BOOST_TEST(db.counts_are_right());
+}
+
+BOOST_AUTO_TEST_CASE(job_that_kills_its_process_is_dead_after_exactly_its_attempts) {
+  const scratch_directory dir;
+  fill(dir.file(), 1, 3);
+  for (int attempt = 1; attempt <= 3; ++attempt) {
+    const int status = child("die", dir.file()).wait();
+    BOOST_TEST(WIFSIGNALED(status));
+    BOOST_TEST(WTERMSIG(status) == SIGKILL);
+  }
+  BOOST_TEST(child("die", dir.file()).wait() == 0);  // there is no job any more
+  other_connection db(dir.file());
+  BOOST_TEST(db.number("SELECT attempt FROM weir_jobs WHERE state = 7") == 3);
+}
+
+BOOST_AUTO_TEST_CASE(killed_at_any_moment_what_was_accepted_is_done_or_pending) {
+  const scratch_directory dir;
+  other_connection db(dir.file());
+  db.run("CREATE TABLE runs (job INTEGER)");
+  std::set<job_id> accepted;
+  weir::test::random draw(4711);
+  constexpr int rounds = 50;
+  for (int round = 0; round < rounds; ++round) {
+    child server("serve", dir.file());
+    // Not after a time but after so many jobs, and then somewhere in what follows.
+    for (auto left = 1 + draw.below(20); left != 0; --left)
+      if (const job_id id = server.read(); id != 0) accepted.insert(id);
+    for (auto spins = draw.below(2000); spins != 0; --spins) std::this_thread::yield();
+    server.kill();
+    BOOST_TEST(WIFSIGNALED(server.wait()));
+    while (const job_id id = server.read()) accepted.insert(id);
+  }
+  BOOST_TEST(accepted.size() >= rounds);
+  for (const job_id id : accepted) {
+    const std::string job = std::to_string(id);
+    const auto done = db.number("SELECT count(*) FROM runs WHERE job = " + job);
+    const auto pending = db.number("SELECT count(*) FROM weir_jobs WHERE id = " + job);
+    BOOST_TEST_REQUIRE(done + pending == 1);
+  }
+  BOOST_TEST(db.number("SELECT count(*) FROM runs") ==
+             db.number("SELECT count(DISTINCT job) FROM runs"));
+  BOOST_TEST(db.counts_are_right());
+  // Nothing but what the killed ones held is left to wait for.
+  asio::thread_pool threads(1);
+  weir::sqlite_queue queue(threads.get_executor(), dir.file(), {.boot_id = "the next start"});
+  const auto held = db.number("SELECT count(*) FROM weir_jobs");
+  const auto leases = queue.async_lease({.max = 10'000, .lease_for = 1h}, asio::use_future).get();
+  BOOST_TEST(static_cast<std::int64_t>(leases.size()) == held);
+  threads.join();
+}
+
+BOOST_AUTO_TEST_CASE(threads_and_queues_on_one_file_meet_no_busy_and_lose_nothing) {
+  const scratch_directory dir;
+  asio::thread_pool threads(4);
+  constexpr int each = 60;
+  constexpr int producers = 6;
+  std::atomic<int> done{0};
+  std::vector<std::future<void>> ended;
+  {
+    std::array<weir::sqlite_queue, 2> queues{
+        weir::sqlite_queue(threads.get_executor(), dir.file(), {.busy_timeout = 60s}),
+        weir::sqlite_queue(threads.get_executor(), dir.file(), {.busy_timeout = 60s})};
+    const auto produce = [&](weir::sqlite_queue& queue) -> asio::awaitable<void> {
+      for (int i = 0; i < each; ++i)
+        co_await queue.async_enqueue({.kind = "a", .priority = i % 3}, use_awaitable);
+    };
+    const auto consume = [&](weir::sqlite_queue& queue) -> asio::awaitable<void> {
+      while (done < each * producers) {
+        const auto leases =
+            co_await queue.async_lease({.max = 3, .wait = 20ms, .lease_for = 1h}, use_awaitable);
+        for (const weir::lease& l : leases) {
+          if (l.job.attempt == 1 && l.key.id % 5 == 0) {
+            co_await queue.async_nack(l.key, {}, use_awaitable);
+            continue;
+          }
+          co_await queue.async_ack(l.key, use_awaitable);
+          ++done;
+        }
+      }
+    };
+    for (int i = 0; i < producers; ++i)
+      ended.push_back(asio::co_spawn(threads, produce(queues[i % 2U]), asio::use_future));
+    for (int i = 0; i < 4; ++i)
+      ended.push_back(asio::co_spawn(threads, consume(queues[i % 2U]), asio::use_future));
+    for (auto& e : ended) BOOST_CHECK_NO_THROW(e.get());
+  }
+  threads.join();
+  BOOST_TEST(done == each * producers);
+  other_connection db(dir.file());
+  BOOST_TEST(db.number("SELECT count(*) FROM weir_jobs") == 0);
+  BOOST_TEST(db.counts_are_right());
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -115,15 +115,15 @@ spill_policy<std::unwrap_ref_decay_t<Sink>> spill(Sink&& sink) {
 template <typename T>
 class overflow_policy {
  public:
-  overflow_policy(overflow when_full);  // NOLINT(google-explicit-constructor): meant to convert
+  // Meant to convert. NOLINTBEGIN(google-explicit-constructor)
+  overflow_policy(overflow when_full);
 
   template <typename Key, typename Merge>
-  requires coalesces<Key, Merge, T> overflow_policy(  // NOLINT(google-explicit-constructor)
-      coalesce_policy<Key, Merge> policy);
+  requires coalesces<Key, Merge, T> overflow_policy(coalesce_policy<Key, Merge> policy);
 
   template <typename Sink>
-  requires spill_sink<std::remove_reference_t<Sink>, T> overflow_policy(
-      spill_policy<Sink> policy);  // NOLINT(google-explicit-constructor)
+  requires spill_sink<std::remove_reference_t<Sink>, T> overflow_policy(spill_policy<Sink> policy);
+  // NOLINTEND(google-explicit-constructor)
 
   overflow_policy(overflow_policy&&) noexcept;
   overflow_policy& operator=(overflow_policy&&) noexcept;

@@ -98,8 +98,8 @@ boost::asio::awaitable<detail::attempt_result_t<F>> retry(F f, retry_options opt
       on_retry(retry_event{a.number, error, delay});
 
     steady_timer timer(executor, saturating_add(steady_clock::now(), delay));
-    auto wait = timer.async_wait(boost::asio::as_tuple(boost::asio::deferred));
-    const auto ec = std::get<0>(co_await std::move(wait));
+    const auto ec =
+        std::get<0>(co_await timer.async_wait(boost::asio::as_tuple(boost::asio::deferred)));
     // The timer may have been due before the cancellation: it then knows nothing of it.
     if (ec || state.cancelled() != before) detail::throw_aborted(error);
   }

@@ -24,6 +24,7 @@ void require_valid(const map_options& o) {
   require(o.order.window >= 1, who);
   require(o.order.item_deadline >= duration::zero(), who);
   require(o.timeout >= duration::zero(), who);
+  require(o.errors.valid(), who);
 }
 
 namespace {

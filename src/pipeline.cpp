@@ -12,7 +12,7 @@ namespace weir {
 void error_rule::apply(std::size_t failures, const std::exception_ptr& failure) const {
   if (tell_)
     tell_(target_, failure);
-  else if (failures >= tolerated_)
+  else if (failures >= static_cast<std::size_t>(tolerated_))
     std::rethrow_exception(failure);
 }
 

@@ -65,7 +65,7 @@ group_core::group_core(asio::any_io_executor ex, const group_options& options, b
       policy_(options.on_error),
       unwaited_(options.unwaited),
       name_(options.name),
-      context_ended_(context_end::flag(asio::query(executor_, asio::execution::context))),
+      context_ended_(context_end::flag(executor_)),
       exceptions_(std::uncaught_exceptions()) {}
 
 group_core::~group_core() {

@@ -273,6 +273,7 @@ BOOST_AUTO_TEST_CASE(what_cannot_work_is_refused_before_anything_starts) {
     });
   }
   BOOST_CHECK_EXCEPTION(weir::map(f, {.timeout = -1ms}), system_error, is_invalid);
+  BOOST_CHECK_EXCEPTION(weir::map(f, {.errors = weir::tolerate(-1)}), system_error, is_invalid);
   BOOST_CHECK_EXCEPTION(weir::map(f, {.order = weir::input_order(1, -1ms)}), system_error,
                         is_invalid);
   BOOST_CHECK_EXCEPTION(weir::from(upto(1)) | weir::map(f, {.order = weir::per_key}), system_error,
@@ -829,7 +830,7 @@ struct drawn {
               .buffer = buffer,
               .order = window ? weir::input_order(window, ms(deadline), weir::skip)
                               : weir::completion_order,
-              .errors = weir::tolerate(static_cast<std::size_t>(tolerated))};
+              .errors = weir::tolerate(tolerated)};
     }
     bool surely_passes(int i) const {
       const auto n = static_cast<std::size_t>(i);

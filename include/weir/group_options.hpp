@@ -4,6 +4,8 @@
 #ifndef WEIR_GROUP_OPTIONS_HPP
 #define WEIR_GROUP_OPTIONS_HPP
 
+#include <weir/tolerate.hpp>
+
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -16,7 +18,7 @@
 namespace weir {
 
 /// What the errors of its members mean to a group: `first_error_cancels`, `collect_all`,
-/// `quorum(k)` or `tolerate(n)`, below.
+/// `quorum(k)`, below, or `tolerate(n)`.
 ///
 /// A pure policy: it judges numbers, and neither counts nor acts.
 class error_policy {
@@ -33,6 +35,10 @@ class error_policy {
   };
 
   constexpr error_policy(kind k, int n) noexcept : kind_(k), n_(n) {}
+
+  /// So many errors are let pass; the next cancels the group, and the wait throws the first.
+  constexpr error_policy(tolerated t) noexcept  // NOLINT(google-explicit-constructor): of one kind
+      : error_policy(kind::tolerate, t.errors) {}
 
   constexpr kind is() const noexcept { return kind_; }
 
@@ -73,9 +79,6 @@ inline constexpr error_policy collect_all{error_policy::kind::collect_all, 0};
 /// Success at `k` successes, which cancel the rest. Failure, with the first error, once the wait
 /// has begun and too few are left.
 constexpr error_policy quorum(int k) noexcept { return {error_policy::kind::quorum, k}; }
-
-/// Up to `n` errors are let pass; the next cancels the group, and the wait throws the first.
-constexpr error_policy tolerate(int n) noexcept { return {error_policy::kind::tolerate, n}; }
 
 /// What happens when a group that has had members is destroyed and nobody has waited for it. In
 /// each case stderr is told, and the members are cancelled.

@@ -5,6 +5,7 @@
 #define WEIR_PIPELINE_OPTIONS_HPP
 
 #include <weir/clock.hpp>
+#include <weir/tolerate.hpp>
 
 #include <concepts>
 #include <cstddef>
@@ -61,13 +62,19 @@ class error_rule {
   /// The first failure ends the pipeline and comes out of it, when all else has ended.
   constexpr error_rule() noexcept = default;
 
+  /// So many failures are left out; the next ends the pipeline and comes out of it.
+  constexpr error_rule(tolerated t) noexcept  // NOLINT(google-explicit-constructor): of one kind
+      : tolerated_(t.errors) {}
+
+  /// Whether it can be kept: nobody tolerates less than no failure.
+  constexpr bool valid() const noexcept { return tolerated_ >= 0; }
+
   /// Throws what is to end the pipeline; returns where the item is left out instead.
   ///
   /// \param failures how many there were before
   void apply(std::size_t failures, const std::exception_ptr& failure) const;
 
  private:
-  friend constexpr error_rule tolerate(std::size_t n) noexcept;
   friend error_rule collect_errors(std::vector<std::exception_ptr>& into) noexcept;
   template <std::invocable<std::exception_ptr> F>
   friend error_rule on_error(F& handler) noexcept;
@@ -77,18 +84,11 @@ class error_rule {
   // By reference, so that options that are written inside a `co_await` need no destructor.
   void* target_ = nullptr;
   function* tell_ = nullptr;
-  std::size_t tolerated_ = 0;
+  int tolerated_ = 0;
 };
 
 /// See `error_rule`.
 inline constexpr error_rule fail_fast{};
-
-/// Up to `n` failures are left out, the next ends the pipeline and comes out of it.
-constexpr error_rule tolerate(std::size_t n) noexcept {
-  error_rule rule;
-  rule.tolerated_ = n;
-  return rule;
-}
 
 /// Failures go to `into` in the order in which they happen, and everything else goes on.
 ///

@@ -120,6 +120,11 @@ BOOST_AUTO_TEST_CASE(environment_chooses_one_seed_or_how_many) {
     const variable seeds("WEIR_SEEDS", "3");
     BOOST_TEST(seeds_of(1000).size() == 3U);
   }
+  {
+    const variable most("WEIR_SEEDS_AT_MOST", "3");
+    BOOST_TEST(seeds_of(1000).size() == 3U);
+    BOOST_TEST(seeds_of(2).size() == 2U);
+  }
   for (const char* wrong : {"x", "1x", "-1", "99999999999999999999"}) {
     const variable seed("WEIR_SEED", wrong);
     BOOST_CHECK_THROW(seeds_of(1), std::invalid_argument);

@@ -3,6 +3,7 @@
 
 #include <weir/test/for_each_seed.hpp>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
 #include <exception>
@@ -58,6 +59,7 @@ void for_each_seed(std::uint64_t count, const std::function<void(simulation&)>& 
                    const seed_options& options) {
   std::uint64_t first = options.first;
   count = from_environment("WEIR_SEEDS").value_or(count);
+  if (const auto most = from_environment("WEIR_SEEDS_AT_MOST")) count = std::min(count, *most);
   if (const auto alone = from_environment("WEIR_SEED")) {
     first = *alone;
     count = 1;

@@ -40,8 +40,8 @@ struct seed_options {
 /// Calls `body` with a simulation for each of `count` seeds. The first for which it throws is run
 /// once more, traced, and reported; nothing is tried in its place.
 ///
-/// The environment may choose: `WEIR_SEED=n` runs that seed alone, `WEIR_SEEDS=n` that many
-/// instead of `count`, so that a nightly run can look further than each build does.
+/// The environment may choose: `WEIR_SEED=n` runs that seed alone, `WEIR_SEEDS=n` that many instead
+/// of `count`, for a nightly run, and `WEIR_SEEDS_AT_MOST=n` no more than that, for a slow build.
 ///
 /// \throws seed_failure with the seed, what the body threw and the trace; if the second run does
 /// not fail too, it says so: the body then depends on something that is not drawn from the seed.

@@ -4,9 +4,8 @@
 #ifndef WEIR_DETAIL_FLOW_HPP
 #define WEIR_DETAIL_FLOW_HPP
 
+#include <weir/detail/awaited.hpp>
 #include <weir/detail/flow_run.hpp>
-
-#include <boost/asio/awaitable.hpp>
 
 #include <concepts>
 #include <functional>
@@ -26,23 +25,12 @@ concept takes_item = std::is_invocable_v<Function&, Item>;
 
 namespace weir::detail {
 
-template <typename T>
-struct await_result {
-  using type = T;
-  static constexpr bool waits = false;
-};
-template <typename T>
-struct await_result<boost::asio::awaitable<T>> {
-  using type = T;
-  static constexpr bool waits = true;
-};
-
 /// What a function makes of an item, by now or when it has been waited for.
 template <typename F, typename... Items>
-using result_of_item = typename await_result<std::invoke_result_t<F&, Items...>>::type;
+using result_of_item = awaited_t<std::invoke_result_t<F&, Items...>>;
 
 template <typename F, typename... Items>
-inline constexpr bool waits_for_item = await_result<std::invoke_result_t<F&, Items...>>::waits;
+inline constexpr bool waits_for_item = awaited<std::invoke_result_t<F&, Items...>>::is_awaitable;
 
 /// "Not yet", and who asked will be woken; or "no more", for ever.
 enum class no_item : bool { yet, more };

@@ -16,6 +16,10 @@ if(PROJECT_IS_TOP_LEVEL)
     target_compile_options(weir_warnings INTERFACE -Wno-array-bounds -Wno-restrict
                                                    -Wno-stringop-overflow -Wno-stringop-overread)
   endif()
+  # What a source has to itself looks like a header's where sources are compiled together.
+  if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    target_compile_options(weir_warnings INTERFACE -Wno-subobject-linkage)
+  endif()
 endif()
 # Not where a sanitizer is on: its checks are code too, and g++ 12 warns of paths that only they make.
 if(WEIR_WERROR AND NOT WEIR_SANITIZE)

@@ -14,7 +14,7 @@ namespace weir {
 
 namespace {
 
-constexpr const char* self = "weir::rate_limiter";
+constexpr const char* rate_limiter_name = "weir::rate_limiter";
 
 }  // namespace
 
@@ -24,7 +24,7 @@ rate_limiter_state::rate_limiter_state(boost::asio::any_io_executor ex, const ra
                                        std::string name)
     : executor_(std::move(ex)),
       name_(std::move(name)),
-      bucket_((require(options.valid(), self), options), steady_clock::now()) {}
+      bucket_((require(options.valid(), rate_limiter_name), options), steady_clock::now()) {}
 
 rate_limiter_state::rate_limiter_state(boost::asio::any_io_executor ex, const token_bucket& bucket,
                                        std::string name)
@@ -32,7 +32,7 @@ rate_limiter_state::rate_limiter_state(boost::asio::any_io_executor ex, const to
 
 bool rate_limiter_state::try_acquire(std::int64_t n) {
   const std::lock_guard lock(mutex_);
-  require(n >= 1 && n <= bucket_.options().burst, self);
+  require(n >= 1 && n <= bucket_.options().burst, rate_limiter_name);
   if (closed_ || !waiting_.empty() || !bucket_.try_take(n, steady_clock::now())) return false;
   taken_ += n;
   return true;
@@ -80,7 +80,7 @@ bool rate_limiter_state::leave(token_waiter& w) {
 
 std::optional<time_point> rate_limiter_state::reserve(std::int64_t n, std::int64_t& ticket) {
   const std::lock_guard lock(mutex_);
-  require(n >= 1 && n <= bucket_.options().burst, self);
+  require(n >= 1 && n <= bucket_.options().burst, rate_limiter_name);
   if (closed_ || !bucket_.may_owe(n)) return std::nullopt;
   taken_ += n;
   ticket = taken_;
@@ -140,7 +140,7 @@ void serve(rate_limiter_state::queue& served) noexcept {
 }
 
 void rate_limiter_state::reconfigure(const rate_options& options) {
-  require(options.valid(), self);
+  require(options.valid(), rate_limiter_name);
   queue refused;
   queue served;
   reconfigure(options, false, served, refused);

@@ -12,7 +12,7 @@ namespace weir {
 
 namespace {
 
-constexpr const char* self = "weir::semaphore";
+constexpr const char* semaphore_name = "weir::semaphore";
 
 }  // namespace
 
@@ -24,7 +24,7 @@ semaphore_state::semaphore_state(boost::asio::any_io_executor ex, std::ptrdiff_t
 
 permit semaphore_state::try_acquire(std::ptrdiff_t n) {
   const std::lock_guard lock(mutex_);
-  require(n >= 1 && n <= limit_, self);
+  require(n >= 1 && n <= limit_, semaphore_name);
   if (closed_ || !waiting_.empty() || in_use_ > limit_ - n) return {};
   in_use_ += n;
   return {*this, n};
@@ -77,7 +77,7 @@ void semaphore_state::release(std::ptrdiff_t n) noexcept {
 }
 
 void semaphore_state::resize(std::ptrdiff_t limit) {
-  require(limit >= 1, self);
+  require(limit >= 1, semaphore_name);
   queue refused;
   queue served;
   {
@@ -148,7 +148,7 @@ void permit::release() noexcept {
 }
 
 permit permit::split(std::ptrdiff_t n) {
-  detail::require(n >= 1 && n <= count_, self);
+  detail::require(n >= 1 && n <= count_, semaphore_name);
   permit part(*state_, n);
   count_ -= n;
   if (count_ == 0) state_ = nullptr;
@@ -157,13 +157,13 @@ permit permit::split(std::ptrdiff_t n) {
 
 void permit::merge(permit&& other) {
   if (!other || &other == this) return;
-  detail::require(!state_ || state_ == other.state_, self);
+  detail::require(!state_ || state_ == other.state_, semaphore_name);
   state_ = std::exchange(other.state_, nullptr);
   count_ += std::exchange(other.count_, 0);
 }
 
 semaphore::semaphore(boost::asio::any_io_executor ex, std::ptrdiff_t permits, std::string name) {
-  detail::require(permits >= 1, self);
+  detail::require(permits >= 1, semaphore_name);
   state_ = std::make_shared<detail::semaphore_state>(std::move(ex), permits, std::move(name));
 }
 

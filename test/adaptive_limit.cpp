@@ -46,6 +46,8 @@ using weir::limited_call;
 using weir::test::simulation;
 using weir_test::sleep_for;
 
+BOOST_AUTO_TEST_SUITE(adaptive_limit)
+
 namespace {
 
 /// What a request came to.
@@ -94,8 +96,6 @@ struct service {
 };
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(adaptive_limit)
 
 BOOST_AUTO_TEST_CASE(options_that_are_not_valid_are_refused_at_once) {
   asio::io_context context;

@@ -16,6 +16,9 @@
 using namespace std::chrono_literals;
 using weir::aimd_limit;
 using weir::aimd_options;
+
+BOOST_AUTO_TEST_SUITE(aimd_limit_suite)
+
 using server = weir_test::limited_server<aimd_limit>;
 
 namespace {
@@ -23,8 +26,6 @@ namespace {
 constexpr weir::time_point start{std::chrono::hours(1)};
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(aimd_limit_suite)
 
 BOOST_AUTO_TEST_CASE(options_out_of_range_are_not_valid) {
   BOOST_TEST(aimd_options{}.valid());

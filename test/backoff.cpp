@@ -19,6 +19,8 @@ using weir::backoff_options;
 using weir::duration;
 using weir::jitter;
 
+BOOST_AUTO_TEST_SUITE(backoff_suite)
+
 namespace {
 
 constexpr jitter every_jitter[] = {jitter::full, jitter::equal, jitter::decorrelated, jitter::none};
@@ -44,8 +46,6 @@ constexpr std::uint64_t lowest = 0;
 constexpr std::uint64_t highest = ~std::uint64_t{0};
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(backoff_suite)
 
 BOOST_AUTO_TEST_CASE(options_out_of_range_are_not_valid) {
   BOOST_TEST(backoff_options{}.valid());

@@ -15,13 +15,13 @@
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
 
+BOOST_AUTO_TEST_SUITE(boost_test)
+
 namespace {
 
 std::set<std::uint64_t> seeds_seen;
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(boost_test)
 
 WEIR_COROUTINE_TEST_CASE(coroutine_case_runs_on_virtual_time) {
   weir::steady_timer timer(co_await asio::this_coro::executor, 24h);

@@ -44,6 +44,8 @@ using weir::overflow;
 using weir::test::simulation;
 using weir_test::sleep_for;
 
+BOOST_AUTO_TEST_SUITE(bounded_queue)
+
 namespace {
 
 template <typename T>
@@ -134,8 +136,6 @@ struct hole {
 };
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(bounded_queue)
 
 // --- one thing at a time -------------------------------------------------------------------------
 

@@ -20,6 +20,8 @@ using weir::breaker_options;
 using weir::breaker_state;
 using weir::circuit;
 
+BOOST_AUTO_TEST_SUITE(breaker_state_suite)
+
 namespace {
 
 constexpr weir::time_point start{std::chrono::hours(1)};
@@ -41,8 +43,6 @@ void run(breaker_state& b, const std::string& calls, weir::time_point now) {
 const breaker_options small{.window_calls = 4, .minimum_calls = 2, .open_for = 10ms};
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(breaker_state_suite)
 
 BOOST_AUTO_TEST_CASE(options_out_of_range_are_not_valid) {
   BOOST_TEST(breaker_options{}.valid());

@@ -8,6 +8,8 @@
 
 #include <string>
 
+BOOST_AUTO_TEST_SUITE(cancel_cause)
+
 namespace {
 
 struct row {
@@ -24,8 +26,6 @@ const row rows[] = {
 };
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(cancel_cause)
 
 BOOST_AUTO_TEST_CASE(each_cause_has_its_name) {
   for (const row& r : rows) BOOST_TEST(weir::to_string(r.cause) == r.name);

@@ -38,6 +38,8 @@ using weir::errc;
 using weir::test::simulation;
 using weir_test::sleep_for;
 
+BOOST_AUTO_TEST_SUITE(circuit_breaker_suite)
+
 namespace {
 
 const breaker_options brittle{
@@ -65,8 +67,6 @@ asio::awaitable<std::string> outcome(asio::awaitable<int> call) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(circuit_breaker_suite)
 
 BOOST_AUTO_TEST_CASE(options_that_are_not_valid_are_refused_at_once) {
   const auto is_invalid = [](const boost::system::system_error& e) {

@@ -19,6 +19,8 @@
 #include <sstream>
 #include <string>
 
+BOOST_AUTO_TEST_SUITE(error)
+
 namespace {
 
 using weir::errc;
@@ -58,8 +60,6 @@ std::optional<int> seconds(const std::optional<std::chrono::seconds>& hint) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(error)
 
 BOOST_AUTO_TEST_CASE(table_has_a_row_for_each_value_from_1_on) {
   for (std::size_t i = 0; i < std::size(rows); ++i)

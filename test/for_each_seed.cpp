@@ -17,6 +17,8 @@ namespace asio = boost::asio;
 using weir::test::seed_failure;
 using weir::test::simulation;
 
+BOOST_AUTO_TEST_SUITE(for_each_seed)
+
 namespace {
 
 /// Sets a variable of the environment for as long as it lives.
@@ -57,8 +59,6 @@ bool has(const std::exception& e, const std::string& text) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(for_each_seed)
 
 BOOST_AUTO_TEST_CASE(body_is_called_once_for_each_seed_in_order) {
   BOOST_TEST(seeds_of(4) == (std::vector<std::uint64_t>{1, 2, 3, 4}),

@@ -17,6 +17,9 @@
 using namespace std::chrono_literals;
 using weir::gradient_limit;
 using weir::gradient_options;
+
+BOOST_AUTO_TEST_SUITE(gradient_limit_suite)
+
 using server = weir_test::limited_server<gradient_limit>;
 
 namespace {
@@ -60,8 +63,6 @@ class caller {
 };
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(gradient_limit_suite)
 
 BOOST_AUTO_TEST_CASE(options_out_of_range_are_not_valid) {
   BOOST_TEST(gradient_options{}.valid());

@@ -42,6 +42,8 @@ using weir::hedge_options;
 using weir::test::simulation;
 using weir_test::sleep_for;
 
+BOOST_AUTO_TEST_SUITE(hedge_suite)
+
 namespace {
 
 // They may be written inside a co_await.
@@ -65,8 +67,6 @@ asio::awaitable<void> record(asio::awaitable<int> work, answer& a) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(hedge_suite)
 
 WEIR_COROUTINE_TEST_CASE(fast_answer_starts_no_second_attempt) {
   int calls = 0;

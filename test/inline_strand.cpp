@@ -15,6 +15,8 @@
 #include <thread>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(inline_strand)
+
 namespace {
 
 using strand = weir::detail::inline_strand;
@@ -37,8 +39,6 @@ thread_local std::uintptr_t base_of_this_thread = 0;
 std::uintptr_t address_of(const char& local) { return reinterpret_cast<std::uintptr_t>(&local); }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(inline_strand)
 
 BOOST_AUTO_TEST_CASE(idle_strand_runs_where_it_is_called) {
   boost::asio::execution_context context;

@@ -11,6 +11,8 @@
 #include <deque>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(intrusive_queue)
+
 namespace {
 
 struct item : weir::detail::queue_hook {
@@ -35,8 +37,6 @@ std::vector<int> emptied(queue& q) {
 using numbers = std::vector<int>;
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(intrusive_queue)
 
 BOOST_AUTO_TEST_CASE(new_queue_is_empty) {
   queue q;

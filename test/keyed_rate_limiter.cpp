@@ -46,6 +46,8 @@ using weir::rate_options;
 using weir::test::simulation;
 using weir_test::sleep_for;
 
+BOOST_AUTO_TEST_SUITE(keyed_rate_limiter_suite)
+
 namespace {
 
 bool is_invalid(const boost::system::system_error& e) { return e.code() == errc::invalid_argument; }
@@ -64,8 +66,6 @@ struct answer {
 };
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(keyed_rate_limiter_suite)
 
 BOOST_AUTO_TEST_CASE(each_key_has_a_bucket_of_its_own) {
   weir::test::virtual_time time;

@@ -25,6 +25,8 @@ using weir::test::leak_error;
 using weir::test::virtual_time;
 using weir_test::sleep_for;
 
+BOOST_AUTO_TEST_SUITE(leak_check_suite)
+
 namespace {
 
 /// What the check says of what is left.
@@ -44,8 +46,6 @@ bool has(const std::string& text, const std::string& part) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(leak_check_suite)
 
 BOOST_AUTO_TEST_CASE(scope_that_cleans_up_passes) {
   virtual_time time;

@@ -25,6 +25,8 @@
 
 namespace asio = boost::asio;
 
+BOOST_AUTO_TEST_SUITE(pending_handler)
+
 namespace {
 
 using weir::error_code;
@@ -71,8 +73,6 @@ auto pending(Handler handler, const Fallback& fallback) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(pending_handler)
 
 BOOST_AUTO_TEST_CASE(handler_is_posted_and_called_once) {
   asio::io_context context;

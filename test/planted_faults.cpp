@@ -31,6 +31,8 @@ using namespace std::chrono_literals;
 using weir::test::simulation;
 using weir_test::sleep_for;
 
+BOOST_AUTO_TEST_SUITE(planted_faults)
+
 namespace {
 
 void require(bool holds, const char* what) {
@@ -260,8 +262,6 @@ void check(void (*program)(simulation&, bool), const std::string& message,
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(planted_faults)
 
 BOOST_AUTO_TEST_CASE(permit_lost_when_cancelled_after_grant_is_found) {
   check(permit_lost_when_cancelled_after_grant, "a permit was lost", {.cancel = 0.1});

@@ -32,6 +32,8 @@ using weir::errc;
 using weir::error_code;
 using weir::test::simulation;
 
+BOOST_AUTO_TEST_SUITE(pool_model_suite)
+
 namespace {
 
 asio::awaitable<void> act(conduct how, weir::duration length) {
@@ -276,8 +278,6 @@ class duel {
 };
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(pool_model_suite)
 
 WEIR_SIMULATION_TEST_CASE(pool_and_model_agree_after_each_step_of_a_random_program, 2000) {
   duel(sim).play(30);

@@ -27,6 +27,8 @@ using weir::error_code;
 using weir::rate_limiter;
 using weir::test::simulation;
 
+BOOST_AUTO_TEST_SUITE(rate_limiter_suite)
+
 namespace {
 
 bool is_invalid(const boost::system::system_error& e) { return e.code() == errc::invalid_argument; }
@@ -44,8 +46,6 @@ struct answer {
 };
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(rate_limiter_suite)
 
 BOOST_AUTO_TEST_CASE(burst_goes_at_once_and_the_rest_at_the_rate_in_order) {
   weir::test::virtual_time time;

@@ -15,6 +15,8 @@
 #include <string>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(reorder_window)
+
 namespace {
 
 /// Plays a script on a window: `+` an item enters; `a` that of this letter finishes, `A` is
@@ -39,8 +41,6 @@ std::string play(int width, const std::string& script) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(reorder_window)
 
 BOOST_AUTO_TEST_CASE(a_width_below_one_is_invalid) {
   for (const int n : {0, -1})

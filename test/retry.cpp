@@ -43,6 +43,8 @@ using weir::retry_options;
 using weir::test::simulation;
 using weir_test::sleep_for;
 
+BOOST_AUTO_TEST_SUITE(retry_suite)
+
 namespace {
 
 const error_code reset = asio::error::connection_reset;
@@ -111,8 +113,6 @@ struct flaky {
 };
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(retry_suite)
 
 WEIR_COROUTINE_TEST_CASE(first_success_ends_it_and_costs_no_time) {
   BOOST_TEST(co_await retry(flaky{}) == 1);

@@ -20,6 +20,8 @@ using namespace std::chrono_literals;
 using weir::retry_budget;
 using weir::retry_budget_options;
 
+BOOST_AUTO_TEST_SUITE(retry_budget_suite)
+
 namespace {
 
 constexpr weir::time_point start{std::chrono::hours(1)};
@@ -31,8 +33,6 @@ int withdraw_all(retry_budget& b, weir::time_point now) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(retry_budget_suite)
 
 BOOST_AUTO_TEST_CASE(options_out_of_range_are_invalid) {
   BOOST_TEST(retry_budget_options{}.valid());

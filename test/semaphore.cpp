@@ -32,6 +32,8 @@ using weir::permit;
 using weir::test::simulation;
 using weir_test::sleep_for;
 
+BOOST_AUTO_TEST_SUITE(semaphore)
+
 namespace {
 
 bool is_invalid(const boost::system::system_error& e) { return e.code() == errc::invalid_argument; }
@@ -50,8 +52,6 @@ struct answer {
 };
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(semaphore)
 
 BOOST_AUTO_TEST_CASE(permit_comes_back_by_each_way_of_losing_it) {
   asio::io_context context;

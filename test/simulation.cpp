@@ -34,6 +34,8 @@ using boost::system::error_code;
 using weir::test::simulation;
 using weir::test::simulation_options;
 
+BOOST_AUTO_TEST_SUITE(simulation_suite)
+
 namespace {
 
 /// Puts down its letter, three times, a millisecond apart.
@@ -57,8 +59,6 @@ std::pair<std::string, std::string> page_of(std::uint64_t seed, simulation_optio
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(simulation_suite)
 
 BOOST_AUTO_TEST_CASE(same_seed_gives_the_same_run_to_the_last_step) {
   for (std::uint64_t seed = 0; seed < 100; ++seed) {

@@ -27,8 +27,12 @@
 
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
-using weir::cancel_cause;
 using weir::task_context;
+
+BOOST_AUTO_TEST_SUITE(stop_token)
+
+// In here, since there is a suite of that name.
+using weir::cancel_cause;
 
 namespace {
 
@@ -95,8 +99,6 @@ bool poll_until(Done done) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(stop_token)
 
 BOOST_AUTO_TEST_CASE(default_token_never_says_stop) {
   const weir::stop_token token;

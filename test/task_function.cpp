@@ -40,22 +40,22 @@ asio::awaitable<void> start(function& f) {
 void call(function& f) { std::ignore = start(f); }
 
 /// Counts its instances.
-struct counted {
+struct counter {
   static inline int alive = 0;
   static inline int calls = 0;
 
-  counted() { ++alive; }
-  counted(const counted&) { ++alive; }
-  counted(counted&&) noexcept { ++alive; }
-  counted& operator=(const counted&) = default;
-  ~counted() { --alive; }
+  counter() { ++alive; }
+  counter(const counter&) { ++alive; }
+  counter(counter&&) noexcept { ++alive; }
+  counter& operator=(const counter&) = default;
+  ~counter() { --alive; }
 
   void operator()(task_context&) const { ++calls; }
 };
 
-struct counted_fixture {
-  counted_fixture() { counted::alive = counted::calls = 0; }
-  ~counted_fixture() { BOOST_TEST(counted::alive == 0); }
+struct counter_fixture {
+  counter_fixture() { counter::alive = counter::calls = 0; }
+  ~counter_fixture() { BOOST_TEST(counter::alive == 0); }
 };
 
 int plain_calls = 0;
@@ -67,7 +67,7 @@ asio::awaitable<void> plain_coroutine(task_context&) {
 
 }  // namespace
 
-BOOST_FIXTURE_TEST_SUITE(task_function, counted_fixture)
+BOOST_FIXTURE_TEST_SUITE(task_function, counter_fixture)
 
 BOOST_AUTO_TEST_CASE(type_is_move_only_and_moves_without_throwing) {
   static_assert(!std::is_copy_constructible_v<function>);
@@ -160,12 +160,12 @@ BOOST_AUTO_TEST_CASE(coroutine_target_gives_an_awaitable_that_runs_it) {
 
 BOOST_AUTO_TEST_CASE(exception_of_the_call_comes_out_and_the_target_lives_on) {
   int calls = 0;
-  function f = [&calls, alive = counted()](task_context&) {
+  function f = [&calls, alive = counter()](task_context&) {
     if (++calls == 1) throw std::runtime_error("of the target");
   };
   BOOST_CHECK_THROW(call(f), std::runtime_error);
   BOOST_TEST(static_cast<bool>(f));
-  BOOST_TEST(counted::alive == 1);
+  BOOST_TEST(counter::alive == 1);
   call(f);
   BOOST_TEST(calls == 2);
 }
@@ -228,13 +228,13 @@ BOOST_AUTO_TEST_CASE(large_target_is_allocated_exactly_once) {
 BOOST_AUTO_TEST_CASE(small_target_that_is_not_trivial_is_allocated_exactly_once) {
   const allocation_counter allocations;
   {
-    function f = counted();
+    function f = counter();
     function g = std::move(f);
     call(g);
   }
   const std::size_t count = allocations.count();
   BOOST_TEST(count == 1U);
-  BOOST_TEST(counted::calls == 1);
+  BOOST_TEST(counter::calls == 1);
 }
 
 BOOST_AUTO_TEST_CASE(overaligned_target_is_aligned) {
@@ -251,7 +251,7 @@ BOOST_AUTO_TEST_CASE(overaligned_target_is_aligned) {
 
 BOOST_AUTO_TEST_CASE(copy_constructor_that_throws_leaves_nothing) {
   struct thrower {
-    counted one;
+    counter one;
     bool armed = true;
     thrower() = default;
     thrower(const thrower& other) : one(other.one), armed(other.armed) {
@@ -260,17 +260,17 @@ BOOST_AUTO_TEST_CASE(copy_constructor_that_throws_leaves_nothing) {
     void operator()(task_context&) const {}
   };
   const thrower target;
-  BOOST_TEST(counted::alive == 1);
+  BOOST_TEST(counter::alive == 1);
   BOOST_CHECK_THROW(function{target}, std::runtime_error);
-  BOOST_TEST(counted::alive == 1);
-  function kept = counted();
+  BOOST_TEST(counter::alive == 1);
+  function kept = counter();
   BOOST_CHECK_THROW(kept = function(target), std::runtime_error);
   BOOST_TEST(static_cast<bool>(kept));
-  BOOST_TEST(counted::alive == 2);
+  BOOST_TEST(counter::alive == 2);
 }
 
 BOOST_AUTO_TEST_CASE(no_memory_leaves_nothing) {
-  const counted target;
+  const counter target;
   bool thrown = false;
   {
     const allocation_failure none_left;
@@ -281,58 +281,58 @@ BOOST_AUTO_TEST_CASE(no_memory_leaves_nothing) {
     }
   }
   BOOST_TEST(thrown);
-  BOOST_TEST(counted::alive == 1);
+  BOOST_TEST(counter::alive == 1);
 }
 
 BOOST_AUTO_TEST_CASE(target_is_destroyed_exactly_once) {
   {
-    function f = counted();
-    BOOST_TEST(counted::alive == 1);
+    function f = counter();
+    BOOST_TEST(counter::alive == 1);
     call(f);
-    BOOST_TEST(counted::alive == 1);
+    BOOST_TEST(counter::alive == 1);
   }
-  BOOST_TEST(counted::alive == 0);
-  function f = counted();
+  BOOST_TEST(counter::alive == 0);
+  function f = counter();
   f.reset();
   BOOST_TEST(!f);
-  BOOST_TEST(counted::alive == 0);
+  BOOST_TEST(counter::alive == 0);
   f.reset();
-  BOOST_TEST(counted::alive == 0);
+  BOOST_TEST(counter::alive == 0);
 }
 
 BOOST_AUTO_TEST_CASE(move_takes_the_target_and_leaves_the_source_empty) {
-  function f = counted();
+  function f = counter();
   function g = std::move(f);
   BOOST_TEST(!f);  // NOLINT(bugprone-use-after-move): that is what is tested
   BOOST_TEST(static_cast<bool>(g));
-  BOOST_TEST(counted::alive == 1);
+  BOOST_TEST(counter::alive == 1);
 }
 
 BOOST_AUTO_TEST_CASE(move_assignment_destroys_what_was_there) {
-  function f = counted();
-  function g = counted();
-  BOOST_TEST(counted::alive == 2);
+  function f = counter();
+  function g = counter();
+  BOOST_TEST(counter::alive == 2);
   g = std::move(f);
-  BOOST_TEST(counted::alive == 1);
+  BOOST_TEST(counter::alive == 1);
   BOOST_TEST(!f);  // NOLINT(bugprone-use-after-move): that is what is tested
   call(g);
-  BOOST_TEST(counted::calls == 1);
+  BOOST_TEST(counter::calls == 1);
   g = function();
   BOOST_TEST(!g);
-  BOOST_TEST(counted::alive == 0);
-  f = counted();
+  BOOST_TEST(counter::alive == 0);
+  f = counter();
   BOOST_TEST(static_cast<bool>(f));
-  BOOST_TEST(counted::alive == 1);
+  BOOST_TEST(counter::alive == 1);
 }
 
 BOOST_AUTO_TEST_CASE(self_move_changes_nothing) {
-  function f = counted();
+  function f = counter();
   function& same = f;
   f = std::move(same);
   BOOST_TEST(static_cast<bool>(f));
-  BOOST_TEST(counted::alive == 1);
+  BOOST_TEST(counter::alive == 1);
   call(f);
-  BOOST_TEST(counted::calls == 1);
+  BOOST_TEST(counter::calls == 1);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -14,13 +14,13 @@ using namespace std::chrono_literals;
 using weir::rate_options;
 using weir::token_bucket;
 
+BOOST_AUTO_TEST_SUITE(token_bucket_suite)
+
 namespace {
 
 constexpr weir::time_point start{std::chrono::hours(1)};
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(token_bucket_suite)
 
 BOOST_AUTO_TEST_CASE(options_out_of_range_are_not_valid) {
   BOOST_TEST(rate_options{}.valid());

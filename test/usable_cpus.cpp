@@ -21,6 +21,8 @@
 
 namespace fs = std::filesystem;
 
+BOOST_AUTO_TEST_SUITE(usable_cpus)
+
 namespace {
 
 /// A directory that looks like the root of a machine, gone at the end of the case.
@@ -63,8 +65,6 @@ class fake_root {
 constexpr auto none = std::nullopt;
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(usable_cpus)
 
 BOOST_AUTO_TEST_CASE(machine_without_cgroups_has_no_quota) {
   BOOST_TEST((fake_root().quota() == none));

@@ -25,6 +25,8 @@ using weir::test::deadlock_error;
 using weir::test::simulation;
 using weir::test::virtual_time;
 
+BOOST_AUTO_TEST_SUITE(wait_report)
+
 namespace {
 
 /// What the run says when it is stuck, without what it says of the rest of the process: other cases
@@ -47,8 +49,6 @@ asio::awaitable<void> take_both(weir::semaphore& first, weir::semaphore& second)
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(wait_report)
 
 BOOST_AUTO_TEST_CASE(two_who_take_two_locks_in_opposite_order) {
   virtual_time time;

@@ -45,6 +45,8 @@ using weir::with_timeout;
 using weir::test::simulation;
 using weir_test::sleep_for;
 
+BOOST_AUTO_TEST_SUITE(with_timeout_suite)
+
 namespace {
 
 // They may be written inside a co_await.
@@ -140,8 +142,6 @@ constexpr asio::cancellation_type every_type[] = {asio::cancellation_type::termi
                                                   asio::cancellation_type::total};
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(with_timeout_suite)
 
 WEIR_COROUTINE_TEST_CASE(result_and_exception_of_work_that_is_in_time_pass_through) {
   BOOST_TEST(co_await with_timeout(ready(7), 1s) == 7);

@@ -17,6 +17,8 @@
 using namespace weir_test;
 using weir::shutdown_report;
 
+BOOST_AUTO_TEST_SUITE(worker_pool_shutdown_threads)
+
 namespace {
 
 /// How a shutdown ended, and when.
@@ -266,8 +268,6 @@ BOOST_AUTO_TEST_CASE(a_task_whose_destructor_calls_the_pool_finds_no_lock_held) 
 }
 
 BOOST_AUTO_TEST_SUITE_END()
-
-BOOST_AUTO_TEST_SUITE(worker_pool_shutdown_threads)
 
 BOOST_AUTO_TEST_CASE(blocked_threads_do_not_hold_up_the_report) {
   std::promise<void> started, release;

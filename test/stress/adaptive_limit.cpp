@@ -25,6 +25,8 @@ namespace asio = boost::asio;
 using namespace std::chrono_literals;
 using weir::limited_call;
 
+BOOST_AUTO_TEST_SUITE(adaptive_limit_stress)
+
 namespace {
 
 void raise_to(std::atomic<int>& peak, int value) {
@@ -34,8 +36,6 @@ void raise_to(std::atomic<int>& peak, int value) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(adaptive_limit_stress)
 
 BOOST_AUTO_TEST_CASE(no_more_than_the_most_are_inside_while_threads_report_and_the_limit_moves) {
   asio::thread_pool threads(4);

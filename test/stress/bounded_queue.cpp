@@ -33,6 +33,8 @@
 namespace asio = boost::asio;
 using weir::error_code;
 
+BOOST_AUTO_TEST_SUITE(bounded_queue_stress)
+
 namespace {
 
 struct item {
@@ -95,8 +97,6 @@ bool balanced(const weir::queue_metrics& m) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(bounded_queue_stress)
 
 BOOST_AUTO_TEST_CASE(every_item_ends_once_under_each_policy) {
   constexpr int producers = 4;

@@ -36,6 +36,8 @@ using weir::errc;
 using weir::keyed_rate_limiter;
 using weir::rate_limiter;
 
+BOOST_AUTO_TEST_SUITE(rate_limiter_stress)
+
 namespace {
 
 /// A coroutine that is cancelled while it waits; its signal is for its strand alone.
@@ -65,8 +67,6 @@ struct cancellable {
 };
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(rate_limiter_stress)
 
 BOOST_AUTO_TEST_CASE(rate_holds_while_threads_take_wait_reserve_and_cancel) {
   asio::thread_pool threads(4);

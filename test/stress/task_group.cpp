@@ -30,6 +30,8 @@ using namespace std::chrono_literals;
 using weir::errc;
 using weir::error_code;
 
+BOOST_AUTO_TEST_SUITE(task_group_stress)
+
 namespace {
 
 constexpr auto as_tuple = asio::as_tuple(asio::use_awaitable);
@@ -40,8 +42,6 @@ asio::awaitable<void> pause_for(weir::duration d) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(task_group_stress)
 
 // panjf2000/ants#374
 BOOST_AUTO_TEST_CASE(limit_holds_under_64_producers_and_every_accepted_member_runs_once) {

@@ -30,6 +30,8 @@ namespace asio = boost::asio;
 using namespace std::chrono_literals;
 using weir::errc;
 
+BOOST_AUTO_TEST_SUITE(with_timeout_stress)
+
 namespace {
 
 asio::awaitable<int> work(weir::duration takes) {
@@ -56,8 +58,6 @@ asio::awaitable<void> count(asio::awaitable<int> timed, tally& t) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(with_timeout_stress)
 
 BOOST_AUTO_TEST_CASE(four_hundred_timed_operations_without_a_strand_of_the_caller) {
   asio::thread_pool threads(4);

@@ -27,6 +27,8 @@
 
 using namespace weir_test;
 
+BOOST_AUTO_TEST_SUITE(worker_pool_stress)
+
 namespace {
 
 /// Runs `body(i)` on `n` threads that start together, and joins them.
@@ -49,8 +51,6 @@ void raise_to(std::atomic<int>& peak, int value) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(worker_pool_stress)
 
 BOOST_AUTO_TEST_CASE(the_books_balance_under_sixteen_racing_submitters_and_a_shutdown) {
   for (const bool abandon : {false, true}) {

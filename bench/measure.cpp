@@ -8,6 +8,7 @@
 
 #include <cmath>
 #include <cstdio>
+#include <exception>
 #include <fstream>
 #include <stdexcept>
 #include <thread>
@@ -67,6 +68,23 @@ nanoseconds arguments::seconds() const {
 std::string arguments::text(const std::string& name) const {
   const auto found = values_.find(name);
   return found == values_.end() ? std::string() : found->second;
+}
+
+int main_of(const scenario_table& scenarios, int argc, char** argv) {
+  if (argc < 3) {
+    std::fprintf(stderr, "usage: %s SIDE SCENARIO [--flag value ...]\n", argv[0]);
+    return 2;
+  }
+  try {
+    if (const auto found = scenarios.find({argv[1], argv[2]}); found != scenarios.end()) {
+      found->second(arguments(argc - 3, argv + 3));
+      return 0;
+    }
+    std::fprintf(stderr, "%s: no scenario %s for %s\n", argv[0], argv[2], argv[1]);
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "%s: %s\n", argv[0], e.what());
+  }
+  return 1;
 }
 
 void result(std::string_view name, double value, std::string_view unit) {

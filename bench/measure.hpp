@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace bench {
@@ -31,6 +32,12 @@ class arguments {
  private:
   std::map<std::string, std::string> values_;
 };
+
+/// What a program can measure, by side and scenario.
+using scenario_table = std::map<std::pair<std::string, std::string>, void (*)(const arguments&)>;
+
+/// The `main` of such a program: `PROGRAM SIDE SCENARIO [--flag value ...]`.
+int main_of(const scenario_table& scenarios, int argc, char** argv);
 
 /// Prints `result NAME VALUE UNIT`, the line that `bench/run` reads.
 void result(std::string_view name, double value, std::string_view unit);

@@ -29,9 +29,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <cstdio>
 #include <exception>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <stdexcept>
@@ -258,7 +256,7 @@ void drain(const arguments& args, producer produce) {
   result("group_drain", std::chrono::duration<double>(clock::now() - start).count(), "s");
 }
 
-const std::map<std::pair<std::string, std::string>, void (*)(const arguments&)> scenarios = {
+const scenario_table scenarios = {
     {{"weir", "permit"}, permit_of_semaphore},
     {{"by_hand", "permit"}, permit_by_mutex},
     {{"weir", "crowd"}, [](const arguments&) { crowd(semaphore_guard()); }},
@@ -279,20 +277,4 @@ const std::map<std::pair<std::string, std::string>, void (*)(const arguments&)> 
 
 }  // namespace bench
 
-int main(int argc, char** argv) {
-  if (argc < 3) {
-    std::fprintf(stderr, "usage: %s SIDE SCENARIO [--flag value ...]\n", argv[0]);
-    return 2;
-  }
-  try {
-    const auto found = bench::scenarios.find({argv[1], argv[2]});
-    if (found != bench::scenarios.end()) {
-      found->second(bench::arguments(argc - 3, argv + 3));
-      return 0;
-    }
-    std::fprintf(stderr, "%s: no scenario %s for %s\n", argv[0], argv[2], argv[1]);
-  } catch (const std::exception& e) {
-    std::fprintf(stderr, "%s: %s\n", argv[0], e.what());
-  }
-  return 1;
-}
+int main(int argc, char** argv) { return bench::main_of(bench::scenarios, argc, argv); }

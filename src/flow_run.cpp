@@ -82,11 +82,10 @@ asio::awaitable<void> flow_run::drive(std::shared_ptr<flow_run> self) {
     self->fail(std::current_exception());
   }
   for (;;) {
+    // First, so that nothing is begun any more.
+    if (self->over_ && !std::exchange(self->closing_, true)) self->stop();
     self->process();
-    if (self->over_ && !std::exchange(self->closing_, true)) {
-      self->stop();
-      continue;
-    }
+    if (self->over_ && !self->closing_) continue;
     if (self->closing_ && !self->first_woken_ && self->held_ == 0) break;
     if (self->first_woken_) {
       auto others = asio::post(self->executor_, asio::deferred);
@@ -109,11 +108,8 @@ void flow_run::hold::give_back() noexcept {
 }
 
 void flow_run::hold::lose() noexcept {
-  --run_->held_;
-  if (run_->launching_ != 0) return;
-  // One context of several may be gone. If the driver runs on, it must not wait for what was there.
-  if (!std::exchange(run_->over_, true)) run_->error_ = aborted();
-  const auto dropped = std::move(run_->waiting_);
+  if (run_->launching_ == 0) run_->fail(aborted());
+  give_back();
 }
 
 }  // namespace weir::detail

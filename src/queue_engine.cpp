@@ -202,13 +202,23 @@ void queue_engine::work() noexcept {
 void queue_engine::gather() {
   // Those who have just been told come back one by one. Without this the first of them gets a sync
   // to itself while the others wait for the next: with as many syncs again, or twice as many, as
-  // there need be. A tenth of what the last group took is little to lose where nobody comes.
-  const auto give_up = std::chrono::steady_clock::now() + last_took_ / 10;
-  while (std::chrono::steady_clock::now() < give_up) {
+  // there need be. Whoever came meanwhile makes the next group greater, else two groups would take
+  // turns for ever. Where nobody comes, little is lost.
+  using clock = std::chrono::steady_clock;
+  const auto patience = last_took_ / 20;
+  const auto end = clock::now() + last_took_ / 4;
+  std::size_t expected = 0;
+  std::size_t seen = 0;
+  for (auto give_up = clock::now() + patience;;) {
     {
       const std::lock_guard lock(mutex_);
-      if (inbox_.size() >= last_group_ || look_) return;
+      if (look_) return;
+      if (expected == 0) expected = last_group_ + inbox_.size();
+      if (inbox_.size() >= expected) return;
+      if (inbox_.size() != seen) give_up = std::min(clock::now() + patience, end);
+      seen = inbox_.size();
     }
+    if (clock::now() >= give_up) return;
     std::this_thread::yield();
   }
 }

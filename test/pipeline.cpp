@@ -42,6 +42,8 @@ using weir::errc;
 using weir::test::simulation;
 using weir_test::sleep_for;
 
+BOOST_AUTO_TEST_SUITE(pipeline)
+
 namespace {
 
 using ms = std::chrono::milliseconds;
@@ -146,8 +148,6 @@ std::string text_of(const std::exception_ptr& e) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(pipeline)
 
 // --- what each part does -------------------------------------------------------------------------
 
@@ -927,7 +927,7 @@ struct drawn {
 
 }  // namespace
 
-WEIR_SIMULATION_TEST_CASE(no_item_is_lost_doubled_or_out_of_order_and_all_is_bounded, 1500) {
+WEIR_SIMULATION_TEST_CASE(no_item_is_lost_doubled_or_out_of_order_and_all_is_bounded, 2000) {
   drawn d(sim);
   sim.spawn("pipeline", d.body());
   sim.run();

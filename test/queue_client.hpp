@@ -4,11 +4,15 @@
 #ifndef WEIR_TEST_QUEUE_CLIENT_HPP
 #define WEIR_TEST_QUEUE_CLIENT_HPP
 
+#include <weir/error.hpp>
 #include <weir/task_queue.hpp>
 #include <weir/test/driver.hpp>
+#include <weir/test/virtual_time.hpp>
 
 #include <boost/test/unit_test.hpp>
 
+#include <array>
+#include <chrono>
 #include <cstddef>
 #include <optional>
 #include <span>
@@ -96,6 +100,32 @@ class queue_client {
   weir::test::driver& time_;
   weir::task_queue& queue_;
 };
+
+/// A queue with a capacity of three: jobs in whatever state take room until they are forgotten.
+inline void check_capacity_of_three(weir::test::virtual_time& time, weir::task_queue& queue) {
+  queue_client client(time, queue);
+  client.add({.kind = "a", .keep = std::chrono::seconds(1)});
+  client.add({.kind = "a", .max_attempts = 1});
+  client.add({.kind = "a", .delay = std::chrono::hours(1), .unique_key = "k"});
+  const auto full = [&] {
+    client.add({.kind = "a"});
+    return client.error == weir::errc::queue_full;
+  };
+  BOOST_TEST(full());
+  BOOST_TEST(client.add({.kind = "a", .unique_key = "k"}).duplicate);  // takes no room
+  const std::vector<weir::lease> got = client.take({.max = 2});
+  BOOST_TEST_REQUIRE(got.size() == 2U);
+  BOOST_TEST(!client.ack(got[0].key));
+  BOOST_TEST(!client.nack(got[1].key));
+  BOOST_TEST(full());  // a result and a dead letter are there
+  time.advance(std::chrono::seconds(2));
+  client.take();  // which forgets the result
+  const std::array<weir::job_request, 2> two{weir::job_request{.kind = "b"}, {.kind = "b"}};
+  client.add_all(two);
+  BOOST_TEST((client.error == weir::errc::queue_full));
+  BOOST_TEST(client.stats().ready == 0U);  // all or none
+  BOOST_TEST(!full());
+}
 
 }  // namespace weir_test
 

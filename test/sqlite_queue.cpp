@@ -53,6 +53,8 @@ using weir_test::other_connection;
 using weir_test::queue_client;
 using weir_test::scratch_directory;
 
+BOOST_AUTO_TEST_SUITE(sqlite_queue)
+
 namespace {
 
 bool is(const error_code& ec, int sqlite_code) {
@@ -120,8 +122,6 @@ void write_bytes(const std::string& path, std::streamoff at, const std::string& 
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(sqlite_queue)
 
 BOOST_AUTO_TEST_CASE(keeps_every_promise_of_a_queue) {
   for (const weir::test::queue_case& c : weir::test::queue_cases()) BOOST_TEST_CONTEXT(c.name) {
@@ -323,6 +323,35 @@ BOOST_FIXTURE_TEST_CASE(older_tables_are_brought_up_and_jobs_stay, fixture) {
   BOOST_TEST(version() == versions + 1);
   BOOST_TEST(other.number("SELECT count(colour IS NULL) FROM weir_jobs WHERE id = " +
                           std::to_string(id)) == 1);
+}
+
+// ---- Limits
+
+BOOST_FIXTURE_TEST_CASE(capacity_bounds_jobs_in_every_state, fixture) {
+  open({.capacity = 3});
+  weir_test::check_capacity_of_three(time, *queue);
+  BOOST_TEST(other_connection(dir.file()).counts_are_right());
+}
+
+BOOST_FIXTURE_TEST_CASE(requests_that_wait_are_bounded_but_for_those_that_make_room, fixture) {
+  constexpr std::size_t inbox = 10'000;
+  client->add({.kind = "a"});
+  const lease mine = client->take().at(0);
+  // Nobody works meanwhile: the clock and all that runs on it stand still.
+  std::size_t accepted = 0;
+  std::size_t refused = 0;
+  const auto count = [&](error_code ec, const enqueued&) {
+    ++(ec ? refused : accepted);
+    if (ec) BOOST_TEST((ec == errc::queue_full));
+  };
+  for (std::size_t i = 0; i != inbox + 2; ++i) queue->async_enqueue({.kind = "b"}, count);
+  std::optional<error_code> acked;
+  queue->async_ack(mine.key, [&](error_code ec) { acked = ec; });
+  time.settle();
+  BOOST_TEST(accepted == inbox);
+  BOOST_TEST(refused == 2U);
+  BOOST_TEST((acked && !*acked));
+  BOOST_TEST(client->stats().ready == inbox);
 }
 
 // ---- Faults of the store

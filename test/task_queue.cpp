@@ -47,6 +47,8 @@ using weir_test::answer;
 using weir_test::queue_client;
 using weir_test::sleep_for;
 
+BOOST_AUTO_TEST_SUITE(task_queue)
+
 namespace {
 
 using leases = std::vector<lease>;
@@ -56,8 +58,6 @@ constexpr std::array cancellation_types{asio::cancellation_type::terminal,
                                         asio::cancellation_type::total};
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(task_queue)
 
 BOOST_AUTO_TEST_CASE(memory_queue_keeps_every_promise_of_a_queue) {
   for (const weir::test::queue_case& c : weir::test::queue_cases()) BOOST_TEST_CONTEXT(c.name) {
@@ -147,27 +147,7 @@ BOOST_AUTO_TEST_CASE(capacity_bounds_jobs_in_every_state) {
   BOOST_CHECK_THROW(memory_queue(time.get_executor(), {.capacity = 0}),
                     boost::system::system_error);
   memory_queue queue(time.get_executor(), {.capacity = 3});
-  queue_client client(time, queue);
-  client.add({.kind = "a", .keep = 1s});
-  client.add({.kind = "a", .max_attempts = 1});
-  client.add({.kind = "a", .delay = 1h, .unique_key = "k"});
-  const auto full = [&] {
-    client.add({.kind = "a"});
-    return client.error == errc::queue_full;
-  };
-  BOOST_TEST(full());
-  BOOST_TEST(client.add({.kind = "a", .unique_key = "k"}).duplicate);  // takes no room
-  const leases got = client.take({.max = 2});
-  BOOST_TEST_REQUIRE(got.size() == 2U);
-  BOOST_TEST(!client.ack(got[0].key));
-  BOOST_TEST(!client.nack(got[1].key));
-  BOOST_TEST(full());  // a result and a dead letter are there
-  time.advance(2s);
-  const std::array<weir::job_request, 2> two{weir::job_request{.kind = "b"}, {.kind = "b"}};
-  client.add_all(two);
-  BOOST_TEST((client.error == errc::queue_full));
-  BOOST_TEST(client.stats().ready == 0U);  // all or none
-  BOOST_TEST(!full());                     // the result has been forgotten
+  weir_test::check_capacity_of_three(time, queue);
 }
 
 BOOST_AUTO_TEST_CASE(time_of_day_that_steps_by_an_hour_neither_ends_leases_nor_lengthens_them) {

@@ -31,9 +31,10 @@ namespace sqlite {
 
 database::database(const std::string& path, duration busy_timeout) : path_(path) {
   sqlite3* db = nullptr;
+  // Calls do not overlap, so SQLite need not lock its connection for each of them.
   const int code = sqlite3_open_v2(path.c_str(), &db,
                                    SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_URI |
-                                       SQLITE_OPEN_FULLMUTEX | SQLITE_OPEN_EXRESCODE,
+                                       SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE,
                                    nullptr);
   handle_.reset(db);
   if (code != SQLITE_OK) fail(code);

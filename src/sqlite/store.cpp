@@ -116,20 +116,15 @@ store::store(const std::string& path, const store_options& options)
       next_kind_(db_,
                  "SELECT kind FROM weir_jobs INDEXED BY weir_jobs_ready"
                  " WHERE state = 2 AND kind > ?1 ORDER BY kind LIMIT 1"),
-      claim_(db_, columns("UPDATE weir_jobs SET state = 3, at = ?2, attempt = attempt + 1,"
-                          " token = token + 1 WHERE id = ?1 RETURNING ",
-                          ", token")),
-      ack_and_drop_(db_,
-                    "DELETE FROM weir_jobs WHERE id = ?1 AND state = 3 AND token = ?2 AND keep = 0"
-                    " RETURNING unique_key, unique_for"),
-      ack_and_keep_(db_,
-                    "UPDATE weir_jobs SET state = 5, result = ?4,"
-                    " at = CASE WHEN keep > 9223372036854775807 - ?3 THEN 9223372036854775807"
-                    " ELSE ?3 + keep END WHERE id = ?1 AND state = 3 AND token = ?2"
-                    " RETURNING unique_key, unique_for"),
+      // Not `UPDATE ... RETURNING`: SQLite makes a table in memory for what that returns, which
+      // costs more than a second statement.
+      ready_one_(db_, columns("SELECT ", ", token + 1 FROM weir_jobs WHERE id = ?1")),
+      claim_(db_,
+             "UPDATE weir_jobs SET state = 3, at = ?2, attempt = ?3, token = ?4 WHERE id = ?1"),
       held_(db_,
-            "SELECT attempt, max_attempts, unique_key, unique_for FROM weir_jobs"
+            "SELECT attempt, max_attempts, keep, unique_key, unique_for FROM weir_jobs"
             " WHERE id = ?1 AND state = 3 AND token = ?2"),
+      keep_(db_, "UPDATE weir_jobs SET state = 5, at = ?2, result = ?3 WHERE id = ?1"),
       run_again_(db_,
                  "UPDATE weir_jobs SET state = ?2, at = ?3, run_at = ?3, attempt = ?4,"
                  " reason = coalesce(?5, reason) WHERE id = ?1"),
@@ -220,7 +215,7 @@ void store::recover(queue_time now) {
       statement::run(put_back_, l.id).finish();
       count_move(job_state::leased, job_state::ready);
     } else {
-      make_dead(l.id, l.key, detail::lease_ran_out);
+      make_dead(l.id, job_state::leased, l.key, detail::lease_ran_out);
     }
   }
 
@@ -355,25 +350,26 @@ void store::find_ready_of_any_kind(std::size_t limit) {
 
 bool store::claim(job_id id, const lease_request& r, queue_time now,
                   std::vector<weir::lease>& answer) {
-  const time_point until = saturating_add(now.steady, r.lease_for);
   weir::lease l;
-  l.until = until;
   bool readable = false;
   {
-    statement::run row(claim_, id, ticks(until));
+    statement::run row(ready_one_, id);
     if (!row.step()) return false;
-    readable = read_job(row, l.job);
+    readable = read_job(row, l.job) && l.job.attempt != std::numeric_limits<int>::max();
     l.key = {id, row.number(job_column_count)};
-    row.finish();
   }
+  if (!readable) {
+    // It blocks nobody, neither in the queue nor by its key.
+    const held_key key{std::move(l.job.unique_key), duration::zero()};
+    make_dead(id, job_state::ready, key, "it cannot be read");
+    return false;
+  }
+  l.until = saturating_add(now.steady, r.lease_for);
+  ++l.job.attempt;
+  statement::run(claim_, id, ticks(l.until), std::int64_t{l.job.attempt}, l.key.token).finish();
   count_move(job_state::ready, job_state::leased);
-  if (readable) {
-    answer.push_back(std::move(l));
-    return true;
-  }
-  // It blocks nobody, neither in the queue nor by its key.
-  make_dead(id, {std::move(l.job.unique_key), duration::zero()}, "it cannot be read");
-  return false;
+  answer.push_back(std::move(l));
+  return true;
 }
 
 void store::lease(const lease_request& r, queue_time now, std::vector<weir::lease>& answer) {
@@ -394,55 +390,48 @@ void store::lease(const lease_request& r, queue_time now, std::vector<weir::leas
   }
 }
 
-error_code store::acknowledge(const settle_request& r, queue_time now) {
-  held_key key{};
-  {
-    statement::run row(ack_and_drop_, r.key.id, r.key.token);
-    if (row.step()) {
-      key = {row.text(0), duration(row.number(1))};
-      row.finish();
-      count(job_state::leased, -1);
-    } else {
-      statement::run kept(ack_and_keep_, r.key.id, r.key.token, ticks(now.wall), blob{r.text});
-      if (!kept.step()) return errc::lease_lost;
-      key = {kept.text(0), duration(kept.number(1))};
-      kept.finish();
-      count_move(job_state::leased, job_state::done);
-    }
-  }
-  free_key(r.key.id, key);
-  return {};
-}
-
 error_code store::report(const settle_request& r, queue_time now) {
-  if (r.how == settlement::ack) return acknowledge(r, now);
+  const job_id id = r.key.id;
   if (r.how == settlement::extend) {
     const std::int64_t until = ticks(saturating_add(now.steady, r.time));
-    statement::run(extend_, r.key.id, r.key.token, until).finish();
+    statement::run(extend_, id, r.key.token, until).finish();
     return db_.changes() == 1 ? error_code() : errc::lease_lost;
   }
   std::int64_t attempt = 0;
   std::int64_t max_attempts = 0;
+  duration keep{};
   held_key key{};
   {
-    statement::run row(held_, r.key.id, r.key.token);
+    statement::run row(held_, id, r.key.token);
     if (!row.step()) return errc::lease_lost;
     attempt = row.number(0);
     max_attempts = row.number(1);
-    key = {row.text(2), duration(row.number(3))};
+    keep = duration(row.number(2));
+    key = {row.text(3), duration(row.number(4))};
+  }
+  if (r.how == settlement::ack) {
+    if (keep == duration::zero()) {
+      statement::run(drop_, id).finish();
+      count(job_state::leased, -1);
+    } else {
+      statement::run(keep_, id, ticks(saturating_add(now.wall, keep)), blob{r.text}).finish();
+      count_move(job_state::leased, job_state::done);
+    }
+    free_key(id, key);
+    return {};
   }
   if (r.how == settlement::nack && (r.dead || attempt >= max_attempts)) {
-    make_dead(r.key.id, key, r.text);
+    make_dead(id, job_state::leased, key, r.text);
     return {};
   }
   const wall_time run_at = saturating_add(now.wall, r.time);
   const job_state state = run_at <= now.wall ? job_state::ready : job_state::scheduled;
   const auto number = static_cast<std::int64_t>(state);
   if (r.how == settlement::nack)
-    statement::run(run_again_, r.key.id, number, ticks(run_at), attempt, std::string_view(r.text))
+    statement::run(run_again_, id, number, ticks(run_at), attempt, std::string_view(r.text))
         .finish();
   else
-    statement::run(run_again_, r.key.id, number, ticks(run_at), attempt - 1, nullptr).finish();
+    statement::run(run_again_, id, number, ticks(run_at), attempt - 1, nullptr).finish();
   count_move(job_state::leased, state);
   return {};
 }
@@ -451,9 +440,9 @@ error_code store::settle(const settle_request& r, queue_time now) {
   return with_effect(r.effect, [&] { return report(r, now); });
 }
 
-void store::make_dead(job_id id, const held_key& k, std::string_view reason) {
+void store::make_dead(job_id id, job_state from, const held_key& k, std::string_view reason) {
   statement::run(make_dead_, id, reason).finish();
-  count_move(job_state::leased, job_state::dead);
+  count_move(from, job_state::dead);
   free_key(id, k);
 }
 

@@ -75,11 +75,10 @@ class store final : public detail::job_store {
   error_code with_effect(const transaction_effect& effect, F request);
   error_code add_all(const enqueue_request& r, detail::queue_time now, std::span<enqueued> answer);
   error_code report(const settle_request& r, detail::queue_time now);
-  error_code acknowledge(const settle_request& r, detail::queue_time now);
   job_id add(const new_job& n, detail::queue_time now);
   std::optional<job_id> holder_of(std::string_view key, detail::queue_time now);
   void free_key(job_id id, const held_key& k);
-  void make_dead(job_id id, const held_key& k, std::string_view reason);
+  void make_dead(job_id id, job_state from, const held_key& k, std::string_view reason);
   void find_ready(const std::string& kind, std::size_t limit);
   void find_ready_of_any_kind(std::size_t limit);
   bool claim(job_id id, const lease_request& r, detail::queue_time now,
@@ -123,10 +122,10 @@ class store final : public detail::job_store {
   statement free_key_;
   statement ready_of_kind_;
   statement next_kind_;
+  statement ready_one_;
   statement claim_;
-  statement ack_and_drop_;
-  statement ack_and_keep_;
   statement held_;
+  statement keep_;
   statement run_again_;
   statement extend_;
   statement make_dead_;

@@ -28,6 +28,8 @@
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
 
+BOOST_AUTO_TEST_SUITE(pipeline_stress)
+
 namespace {
 
 struct inside_scope {
@@ -44,8 +46,6 @@ asio::awaitable<int> hop(int i) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(pipeline_stress)
 
 BOOST_AUTO_TEST_CASE(pipelines_share_threads_a_queue_and_a_limiter) {
   asio::thread_pool threads(4);
@@ -64,6 +64,7 @@ BOOST_AUTO_TEST_CASE(pipelines_share_threads_a_queue_and_a_limiter) {
                        weir::from(queue) | weir::throttle(limiter) |
                            weir::map(threads.get_executor(), hop,
                                      {.concurrency = 3, .order = weir::input_order(6)}) |
+                           weir::map(threads.get_executor(), std::identity(), {.concurrency = 6}) |
                            weir::batch(7, 1ms) | weir::unbatch() | weir::fold(0, std::plus<>()),
                        asio::use_future));
   for (auto& s : senders) s.get();
@@ -89,6 +90,10 @@ BOOST_AUTO_TEST_CASE(cancellations_race_ends_and_nothing_is_left) {
     }
     co_return i;
   };
+  const auto compute = [&](int i) {
+    const inside_scope in(inside);
+    return i;
+  };
   std::vector<std::future<void>> done;
   for (int round = 0; round < rounds; ++round) {
     struct one {
@@ -103,6 +108,7 @@ BOOST_AUTO_TEST_CASE(cancellations_race_ends_and_nothing_is_left) {
         weir::from(std::views::iota(0, 20)) | weir::map(f, {.concurrency = 3}) |
         weir::map(threads.get_executor(), f,
                   {.concurrency = 2, .order = weir::input_order(3, 5ms)}) |
+        weir::map(threads.get_executor(), compute, {.concurrency = 3}) |
         weir::broadcast(weir::take(10) | weir::for_each([](int) {}),
                         weir::batch(3, 1ms) | weir::for_each([](const std::vector<int>&) {}));
     asio::post(o->strand, [&, o, p = std::move(pipeline)]() mutable {

@@ -133,8 +133,9 @@ class flow_run : public std::enable_shared_from_this<flow_run> {
 /// Held by whatever is under way for a pipeline on its executor: the pipeline has not ended until
 /// all have been given back.
 ///
-/// One that is destroyed instead was destroyed with its context, and so will be all others. Nobody
-/// is resumed then; but the driver waits inside what owns it, and has to be let go.
+/// One that is destroyed instead was destroyed with a context. If that is another one than the
+/// pipeline's, the pipeline ends; else what is posted to the driver then is destroyed too, and with
+/// it the driver.
 class flow_run::hold {
  public:
   explicit hold(flow_run& run) : run_(run.shared_from_this()) { ++run_->held_; }

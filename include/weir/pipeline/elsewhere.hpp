@@ -4,6 +4,7 @@
 #ifndef WEIR_PIPELINE_ELSEWHERE_HPP
 #define WEIR_PIPELINE_ELSEWHERE_HPP
 
+#include <weir/detail/call_on.hpp>
 #include <weir/detail/run_on.hpp>
 #include <weir/pipeline/map.hpp>
 #include <weir/worker_pool.hpp>
@@ -27,6 +28,16 @@ namespace weir {
 
 namespace detail {
 
+/// It is no lambda, for the coroutine that it is handed to would have a type that each file which
+/// is compiled has for itself, and g++ warns of that.
+template <typename F, typename T>
+struct bound_item {
+  decltype(auto) operator()() { return std::invoke(*f, std::move(item)); }
+
+  F* f;
+  T item;
+};
+
 template <typename F>
 class on_executor {
  public:
@@ -34,17 +45,17 @@ class on_executor {
 
   template <typename T>
   requires takes_item<F, T>
-  auto operator()(T item) -> boost::asio::awaitable<result_of_item<F, T>> {
-    return run_on(executor_, call(std::move(item)), launch::posted, "map");
+  auto operator()(T item) -> boost::asio::awaitable<std::decay_t<result_of_item<F, T>>> {
+    if constexpr (waits_for_item<F, T>)
+      return run_on(executor_, wait(std::move(item)), launch::posted, "map");
+    else
+      return call_on(executor_, bound_item<F, T>{&f_, std::move(item)});
   }
 
  private:
   template <typename T>
-  boost::asio::awaitable<result_of_item<F, T>> call(T item) {
-    if constexpr (waits_for_item<F, T>)
-      co_return co_await std::invoke(f_, std::move(item));
-    else
-      co_return std::invoke(f_, std::move(item));
+  boost::asio::awaitable<result_of_item<F, T>> wait(T item) {
+    co_return co_await std::invoke(f_, std::move(item));
   }
 
   boost::asio::any_io_executor executor_;
@@ -89,7 +100,13 @@ class on_pool_workers {
 
 /// `map` whose `f` runs on `ex`, each item on a strand of its own: on a `thread_pool`, for as many
 /// items at once as there are threads and `concurrency` allows. `f` returns a value or an
-/// `awaitable`, and is called by several threads at once.
+/// `awaitable`, and is called by several threads at once. For one that computes let `concurrency`
+/// be above the number of threads, so that one that is done finds the next.
+///
+/// Cancellation: an `awaitable` is cancelled. A call that returns a value is not made if it has not
+/// begun, and else waited for.
+///
+/// Lifetime: the context of `ex` outlives the pipeline.
 template <std::convertible_to<boost::asio::any_io_executor> Executor, typename F>
 auto map(const Executor& ex, F f, map_options options = {}) {
   return map(detail::on_executor<F>(ex, std::move(f)), options);

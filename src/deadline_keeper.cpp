@@ -36,10 +36,12 @@ void deadline_keeper::tell(pool_core& core, deadline_group& group) {
 void deadline_keeper::rest(pool_core& core) {
   for (deadline_group* group = newest_.load(std::memory_order_acquire); group; group = group->next)
     if (group->told.load(std::memory_order_relaxed) != time_point::max()) tell(core, *group);
+  if (queue_watched_.load(std::memory_order_relaxed)) tell_queue(core);
 }
 
 void deadline_keeper::abandon_context() noexcept {
   for (deadline_group* group = newest_.load(); group; group = group->next) group->timer.reset();
+  queue_timer_.reset();
   executor_ = {};
 }
 
@@ -55,8 +57,8 @@ void deadline_keeper::settle(const std::shared_ptr<pool_core>& core, deadline_gr
     if (s.now != worker::phase::idle && s.due <= now) {
       if (s.now == worker::phase::running)
         w.cancel(s.epoch, cancel_cause::timeout);
-      else
-        w.answer_early(s.epoch);
+      else if (const auto stuck = w.overdue(s.epoch, now))
+        core->on_stuck(*stuck);
       s = w.look();
     }
     if (s.now != worker::phase::idle) next = std::min(next, s.due);
@@ -74,6 +76,34 @@ void deadline_keeper::settle(const std::shared_ptr<pool_core>& core, deadline_gr
     if (ec) return;  // armed anew or put to rest meanwhile
     group.pending = time_point::max();
     core->keeper().settle(core, group);
+  });
+}
+
+void deadline_keeper::watch_queue(pool_core& core) {
+  if (!queue_watched_.load(std::memory_order_acquire) &&
+      !queue_watched_.exchange(true, std::memory_order_acq_rel))
+    tell_queue(core);
+}
+
+void deadline_keeper::tell_queue(pool_core& core) {
+  boost::asio::post(executor_,
+                    [self = core.shared_from_this()] { self->keeper().settle_queue(self); });
+}
+
+void deadline_keeper::settle_queue(const std::shared_ptr<pool_core>& core) {
+  if (core->context_gone()) return;
+  // Whoever joins the queue after `shed` has looked, under the pool's lock, tells again.
+  queue_watched_.store(false, std::memory_order_release);
+  const time_point next = core->shed(steady_clock::now());
+  if (!queue_timer_) queue_timer_.emplace(executor_);
+  if (next == time_point::max()) {
+    queue_timer_->cancel();
+    return;
+  }
+  queue_watched_.store(true, std::memory_order_release);
+  queue_timer_->expires_at(next);
+  queue_timer_->async_wait([core](const error_code& ec) {
+    if (!ec) core->keeper().settle_queue(core);
   });
 }
 

@@ -10,6 +10,7 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/this_coro.hpp>
 
+#include <algorithm>
 #include <mutex>
 #include <utility>
 
@@ -86,6 +87,7 @@ worker::phase worker::end() noexcept {
     const std::lock_guard lock(mutex_);
     stop_source_.reset();
     has_stop_source_.store(false, std::memory_order_relaxed);
+    if (std::exchange(stuck_, false)) core_->on_unstuck();
   }
   return last;
 }
@@ -99,7 +101,7 @@ worker::standing worker::look() const noexcept {
 
 bool worker::cancel(std::uint64_t epoch, cancel_cause cause) {
   std::optional<std::stop_source> source;
-  time_point answer = time_point::max();
+  time_point due;
   {
     const std::lock_guard lock(mutex_);
     std::uint64_t expected = word(epoch, phase::running);
@@ -107,13 +109,16 @@ bool worker::cancel(std::uint64_t epoch, cancel_cause cause) {
                                         std::memory_order_acq_rel))
       return false;
     source = stop_source_;
-    if (record_->has_caller())
-      answer = saturating_add(steady_clock::now(), core_->options().answer_after);
-    due_.store(answer, std::memory_order_seq_cst);
+    const time_point now = steady_clock::now();
+    stuck_at_ = saturating_add(now, core_->options().grace);
+    answer_at_ = record_->has_caller() ? saturating_add(now, core_->options().answer_after)
+                                       : time_point::max();
+    due = std::min(answer_at_, stuck_at_);
+    due_.store(due, std::memory_order_seq_cst);
   }
   if (source) source->request_stop();
   if (unwinding()) return true;  // the context is gone: the frame is being destroyed, not resumed
-  core_->keeper().watch(*core_, *group, answer);
+  core_->keeper().watch(*core_, *group, due);
   asio::post(*strand_, [self = boost::intrusive_ptr<worker>(this), epoch] {
     const std::uint64_t state = self->state_.load(std::memory_order_acquire);
     if (epoch_of(state) == epoch && phase_of(state) > phase::running)
@@ -122,12 +127,22 @@ bool worker::cancel(std::uint64_t epoch, cancel_cause cause) {
   return true;
 }
 
-void worker::answer_early(std::uint64_t epoch) noexcept {
+std::optional<stuck_task> worker::overdue(std::uint64_t epoch, time_point now) {
+  std::optional<stuck_task> stuck;
   const std::lock_guard lock(mutex_);
   const std::uint64_t state = state_.load(std::memory_order_acquire);
-  if (epoch_of(state) != epoch || phase_of(state) <= phase::running) return;
-  due_.store(time_point::max(), std::memory_order_seq_cst);
-  record_->answer_early(to_error(cause_for(phase_of(state))));
+  if (epoch_of(state) != epoch || phase_of(state) <= phase::running) return stuck;
+  if (answer_at_ <= now) {
+    answer_at_ = time_point::max();
+    record_->answer_early(to_error(cause_for(phase_of(state))));
+  }
+  if (stuck_at_ <= now) {
+    stuck_at_ = time_point::max();
+    stuck_ = true;
+    stuck.emplace(record_->event(now));
+  }
+  due_.store(std::min(answer_at_, stuck_at_), std::memory_order_seq_cst);
+  return stuck;
 }
 
 std::optional<std::string> worker::name_of_cancelled() const {
@@ -136,11 +151,19 @@ std::optional<std::string> worker::name_of_cancelled() const {
   return record_->name();
 }
 
+std::pair<task_state, cancel_cause> worker::state_of_task() const {
+  const std::lock_guard lock(mutex_);
+  const phase now = phase_of(state_.load(std::memory_order_acquire));
+  // Idle: its frame has ended, and it is about to be entered into the books.
+  if (now <= phase::running) return {task_state::running, cancel_cause::none};
+  return {stuck_ ? task_state::stuck : task_state::stopping, cause_for(now)};
+}
+
 void worker::inspect(inspector& to) const {
   const std::lock_guard lock(mutex_);  // an early answer takes the handler away under it
   if (record_ && record_->has_caller())
     if (const auto caller = record_->caller())
-      to.on_wait(core_, core_->options().name, "pool result", record_->since, caller);
+      to.on_wait(core_, core_->options().name, "pool result", record_->queued_at(), caller);
 }
 
 bool worker::stop_requested(std::uint64_t epoch) {

@@ -69,7 +69,13 @@ error_code worker_pool::submit(task t, std::source_location where) {
   return core_->submit(t, where);
 }
 
+error_code worker_pool::submit(pool_room& room, task t, std::source_location where) {
+  return core_->submit(room, t, where);
+}
+
 void worker_pool::resize(int workers) { core_->resize(workers); }
+
+task_dump worker_pool::dump() const { return core_->dump(); }
 
 pool_metrics worker_pool::metrics() const { return core_->metrics(); }
 

@@ -4,6 +4,8 @@
 #ifndef WEIR_POOL_METRICS_HPP
 #define WEIR_POOL_METRICS_HPP
 
+#include <weir/histogram.hpp>
+
 #include <cstddef>
 #include <cstdint>
 
@@ -27,17 +29,22 @@ struct rejection_counts {
 /// rejections, which are counted apart, `offered() = submitted + rejected.total()`.
 struct pool_metrics {
   int workers = 0;              ///< the limit on `active`; see `worker_pool::resize`
-  std::size_t queue_size = 0;   ///< the limit on `queued`
+  std::size_t queue_size = 0;   ///< the limit on `queued + reserved`
   std::size_t active = 0;       ///< tasks that run now, cancelled ones that have not ended included
   std::size_t queued = 0;       ///< tasks that wait for a worker
   std::size_t queued_max = 0;   ///< the most that ever waited at once
-  std::size_t waiting = 0;      ///< `async_submit` callers that wait for room
+  std::size_t reserved = 0;     ///< room that is held for tasks still to come
+  std::size_t waiting = 0;      ///< `async_submit` and `async_reserve` callers that wait for room
+  std::size_t stuck = 0;        ///< of those active: told to stop, and still there after the grace
   std::size_t users = 0;        ///< users that hold a slot
   std::uint64_t submitted = 0;  ///< tasks accepted
   std::uint64_t completed = 0;  ///< ended by returning
   std::uint64_t failed = 0;     ///< ended by an exception that nobody asked for
   std::uint64_t timed_out = 0;  ///< ended after the run deadline, however they ended
-  std::uint64_t cancelled = 0;  ///< ended by a shutdown or by their caller
+  std::uint64_t cancelled = 0;  ///< ended by a shutdown, by their caller, or shed
+  std::uint64_t shed = 0;       ///< of those: waited longer than `max_queue_wait`
+  histogram queue_wait;         ///< from acceptance to start, of tasks that started
+  histogram run_time;           ///< from start to end, of tasks that started
   rejection_counts rejected;    ///< submissions that were turned down
 
   std::uint64_t offered() const noexcept { return submitted + rejected.total(); }

@@ -6,9 +6,12 @@
 
 #include <weir/clock.hpp>
 #include <weir/pool_observer.hpp>
+#include <weir/run_queue.hpp>
 #include <weir/usable_cpus.hpp>
 
 #include <chrono>
+#include <functional>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -36,8 +39,13 @@ struct pool_options {
   /// Run deadline of a task that names none, counted from its start; zero or less: none.
   duration task_timeout = std::chrono::minutes(10);
 
-  /// From the moment a task is cancelled to the moment it is reported as stuck; negative
-  /// becomes zero.
+  /// How long a task may wait for a worker. One that has waited longer is shed: it ends with
+  /// `queue_wait_expired` and never runs, so that what does run is wanted still. Zero or less: no
+  /// end.
+  duration max_queue_wait = {};
+
+  /// From the moment a task is cancelled to the moment it is reported as stuck; negative becomes
+  /// zero.
   duration grace = std::chrono::seconds(5);
 
   /// How long the caller of a `co_spawn` is kept waiting for a task that was cancelled and does
@@ -45,6 +53,17 @@ struct pool_options {
   /// `duration::max()`: the caller always waits for the end, so that the task may refer to what
   /// its caller owns. Negative becomes zero.
   duration answer_after = std::chrono::milliseconds(100);
+
+  /// Which of the tasks that wait runs next.
+  weir::discipline discipline = weir::discipline::fifo;
+
+  /// With priorities: how long a task waits to be the equal of one that comes with a priority that
+  /// is greater by one. Zero or less: the greater priority always goes first.
+  duration aging = std::chrono::seconds(1);
+
+  /// With a fair discipline: how many tasks of a user start in its turn. Who is not listed has one;
+  /// below 1 becomes 1.
+  std::map<std::string, int, std::less<>> weights = {};
 
   /// Told of what happens to tasks; may be null.
   std::shared_ptr<pool_observer> observer = nullptr;

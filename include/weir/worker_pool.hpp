@@ -7,8 +7,10 @@
 #include <weir/error.hpp>
 #include <weir/pool_metrics.hpp>
 #include <weir/pool_options.hpp>
+#include <weir/pool_room.hpp>
 #include <weir/shutdown.hpp>
 #include <weir/task.hpp>
+#include <weir/task_dump.hpp>
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/async_result.hpp>
@@ -103,6 +105,28 @@ class worker_pool {
   auto async_submit(task t, Token&& token,
                     std::source_location where = std::source_location::current());
 
+  /// Waits for room in the queue and keeps it, for a task that is fetched only then. In line with
+  /// those of `async_submit`.
+  ///
+  /// Completion signature: `void(error_code, pool_room)`.
+  ///
+  /// Errors: `pool_closed`, also when the pool closes while waiting.
+  ///
+  /// Cancellation: all three types, with `operation_aborted`. Room that was granted to one that is
+  /// cancelled before its handler has run goes to the next.
+  ///
+  /// Room that is still held does not hold up a shutdown; a task can no longer be handed over.
+  template <BOOST_ASIO_COMPLETION_TOKEN_FOR(void(error_code, pool_room)) Token>
+  auto async_reserve(Token&& token);
+
+  /// Hands over a task for which room was reserved. The room is used up if the task is accepted,
+  /// and else kept: for another user's task, say.
+  ///
+  /// \returns what `submit` returns, but never `queue_full`; `invalid_argument` also for room that
+  /// is empty or another pool's.
+  error_code submit(pool_room& room, task t,
+                    std::source_location where = std::source_location::current());
+
   /// From now on `workers` tasks run at once; below 1 becomes 1. More start what is queued, without
   /// waiting for a task to end. Fewer end nothing: what runs goes on, what is queued stays queued,
   /// and the next task starts when fewer than `workers` run.
@@ -132,6 +156,10 @@ class worker_pool {
   /// cannot hold them up (a borrowed executor needs one free thread for that).
   template <BOOST_ASIO_COMPLETION_TOKEN_FOR(void(error_code, shutdown_report)) Token>
   auto async_shutdown(shutdown_options options, Token&& token);
+
+  /// The tasks that it has, and what each of them is at. Safe at any time, and from any thread; the
+  /// workers are held up for as long as it takes to copy the tasks' names.
+  task_dump dump() const;
 
   /// The counters of this instant.
   pool_metrics metrics() const;

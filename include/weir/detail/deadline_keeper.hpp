@@ -37,7 +37,8 @@ struct deadline_group {
   time_point pending = time_point::max();  ///< what the timer waits for
 };
 
-/// Watches the deadlines of running tasks without touching a timer for most of them.
+/// Watches the deadlines of running tasks, and of those who wait, without touching a timer for most
+/// of them.
 ///
 /// To start a task stores its deadline and compares it with what the timer is armed for. Only an
 /// earlier one is told to the keeper: with one timeout for all that is the first, and then one in
@@ -73,6 +74,9 @@ class deadline_keeper {
         return tell(core, group);
   }
 
+  /// Somebody has joined the queue of a pool that sheds those who wait for too long.
+  void watch_queue(pool_core& core);
+
   /// Nothing runs: a timer that is still armed would keep a borrowed context waiting for nothing.
   void rest(pool_core& core);
 
@@ -82,8 +86,12 @@ class deadline_keeper {
  private:
   void tell(pool_core& core, deadline_group& group);
   void settle(const std::shared_ptr<pool_core>& core, deadline_group& group);
+  void tell_queue(pool_core& core);
+  void settle_queue(const std::shared_ptr<pool_core>& core);
 
   boost::asio::any_io_executor executor_;
+  std::optional<steady_timer> queue_timer_;
+  std::atomic<bool> queue_watched_{false};        ///< the timer waits, or somebody has told
   std::atomic<deadline_group*> newest_{nullptr};  ///< a list that only grows, so it needs no lock
 };
 

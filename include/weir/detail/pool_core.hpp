@@ -16,7 +16,10 @@
 #include <weir/detail/worker.hpp>
 #include <weir/pool_metrics.hpp>
 #include <weir/pool_options.hpp>
+#include <weir/pool_room.hpp>
+#include <weir/run_queue.hpp>
 #include <weir/task.hpp>
+#include <weir/task_dump.hpp>
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/execution_context.hpp>
@@ -34,12 +37,37 @@
 
 namespace weir::detail {
 
+class submitted_task;
+class room_waiter;
+class reserve_waiter;
+
+/// A place in the line of those who wait for room, which is one line for both kinds. Guarded by the
+/// pool's lock.
+struct room_claim : queue_hook {
+  explicit room_claim(room_waiter& w) noexcept : submits(&w) {}
+  explicit room_claim(reserve_waiter& w) noexcept : reserves(&w) {}
+
+  boost::asio::any_io_executor caller() const;
+
+  room_waiter* const submits = nullptr;      ///< who waits: this one
+  reserve_waiter* const reserves = nullptr;  ///< or this one
+  submitted_task* record = nullptr;          ///< of one who submits
+  time_point since{};
+  bool waits = false;
+};
+
 /// A submission that waits for room.
 class room_waiter : public waiter<> {
  public:
   static constexpr bool revocable = false;  // what has been accepted is
 
-  task_record* record = nullptr;  ///< guarded by the pool's lock; null when the wait has ended
+  room_claim claim{*this};
+};
+
+/// Somebody who waits for room for a task still to come.
+class reserve_waiter : public waiter<pool_room> {
+ public:
+  room_claim claim{*this};
 };
 
 /// A task that was handed over by `submit`: nobody waits for its end, and its record is used
@@ -54,13 +82,13 @@ class submitted_task final : public task_record {
   boost::asio::any_io_executor caller() const override { return {}; }
 
   task_function fn;
-  room_waiter* waiter = nullptr;
+  submitted_task* next_free = nullptr;
 };
 
 /// How a task ended, on its way from the worker to the books.
 struct ended_task {
   task_record* record = nullptr;
-  outcome how = outcome::completed;
+  task_outcome how = task_outcome::completed;
   error_code why;
   std::exception_ptr error;
 };
@@ -81,10 +109,12 @@ class pool_core : public std::enable_shared_from_this<pool_core> {
   deadline_keeper& keeper() noexcept { return keeper_; }
   pool_closer& closer() noexcept { return closer_; }
   pool_metrics metrics() const;
+  task_dump dump() const;
   void inspect(inspector& to) const;
 
   /// So many tasks at once from now on.
   void resize(int workers);
+  std::size_t workers() const;
 
   // Admission, from any thread.
 
@@ -94,14 +124,34 @@ class pool_core : public std::enable_shared_from_this<pool_core> {
   /// The same for a task that brings a record of its own, with its id and user set.
   error_code submit(task_record& record, std::optional<duration> timeout);
 
+  // Both again, with room that was reserved; it is used up only if the task is accepted.
+  error_code submit(pool_room& room, task& t, std::source_location where);
+  error_code submit(pool_room& room, task_record& record, std::optional<duration> timeout);
+
   /// Whoever waits for the task has given up: drops it if it is queued, cancels it if it runs.
   void give_up(task_record& record);
+
+  /// Drops the task if it is queued. \returns whether it was.
+  bool withdraw(task_record& record);
+
+  /// Whether a task that was accepted has neither ended nor been asked to stop.
+  bool goes_on(const task_record& record) const;
 
   /// Hands over a task; where only room is lacking `waiter` waits for it.
   void enter(room_waiter& waiter, task&& t, std::source_location where);
 
+  /// Reserves room, or waits for it.
+  void enter(reserve_waiter& waiter);
+
   /// Whoever waits for room has given up. \returns whether it still waited.
   bool leave(room_waiter& waiter);
+  bool leave(reserve_waiter& waiter);
+
+  /// Room, if there is some now; never waits.
+  pool_room try_reserve();
+
+  /// Gives back what was reserved.
+  void give_back_room() noexcept;
 
   // The workers.
 
@@ -114,6 +164,14 @@ class pool_core : public std::enable_shared_from_this<pool_core> {
 
   /// A task's frame was destroyed while it was suspended, and its worker's with it.
   void unwound(worker& w, task_record& record) noexcept;
+
+  /// Drops those who have waited for too long. \returns when the next is to be, `max` if nobody
+  /// waits.
+  time_point shed(time_point now) noexcept;
+
+  /// A task is stuck, or is so no longer.
+  void on_stuck(const stuck_task& task) noexcept;
+  void on_unstuck() noexcept { stuck_.fetch_sub(1, std::memory_order_relaxed); }
 
   // The end.
 
@@ -150,28 +208,38 @@ class pool_core : public std::enable_shared_from_this<pool_core> {
   };
 
   /// \returns whether `waiter`, unless it is null, waits; if not, `ec` says how it went.
-  bool submit(task& t, room_waiter* waiter, std::source_location where, error_code& ec);
+  bool submit(task& t, pool_room* room, room_waiter* waiter, std::source_location where,
+              error_code& ec);
+  error_code submit(task_record& record, pool_room* room, std::optional<duration> timeout);
 
   error_code resolve(bool has_callable, std::string_view user, std::optional<duration> given,
                      duration& timeout) const noexcept;
   template <typename Enqueue>
   error_code admit(std::string_view user, std::size_t hash, bool may_wait, Enqueue&& enqueue);
-  error_code reject(error_code ec, std::size_t hash) noexcept;
+  void reject(error_code ec, std::size_t hash, std::string_view user) noexcept;
   void turn_away(task_record& record, error_code why);
   void dispose(task_record& record, error_code why) noexcept;
+  void drop(task_record& record, error_code why, room_claim* served) noexcept;
   void release_user(task_record& record) noexcept;
   void told() noexcept;
+  void serve(room_claim* claim);
+  void accepted(worker* wake);
 
   // Under the lock.
   bool take_room();
-  room_waiter* leave_room();
-  worker* push(task_record& record) noexcept;
-  void enqueue(task_record& record) noexcept;
+  room_claim* leave_room(time_point now);
+  room_claim* left_unrun(task_record& record, time_point now) noexcept;
+  void push(room_claim& claim) noexcept;
+  worker* push(task_record& record, time_point now) noexcept;
+  void enqueue(task_record& record, time_point now) noexcept;
+  task_record* next_task() noexcept { return static_cast<task_record*>(queue_.pop()); }
   void recycle(task_record& record) noexcept;
-  void book(task_record& record, outcome how) noexcept;
+  void book(task_record& record, task_outcome how) noexcept;
   worker& add_worker();
   worker* worker_to_wake() noexcept;
-  std::uint64_t count(outcome how) const noexcept { return ended_[static_cast<std::size_t>(how)]; }
+  std::uint64_t count(task_outcome how) const noexcept {
+    return ended_[static_cast<std::size_t>(how)];
+  }
 
   const pool_options options_;
   boost::asio::any_io_executor inner_;  ///< empty once its context is gone
@@ -186,13 +254,14 @@ class pool_core : public std::enable_shared_from_this<pool_core> {
   std::atomic<bool> closed_{false};
   std::atomic<bool> full_{false};  ///< no room, as of the last change: lets a refusal be quick
   std::atomic<bool> context_gone_{false};
+  std::atomic<int> stuck_{0};
   std::atomic<std::size_t> telling_{0};  ///< tasks booked as ended, their callers not told yet
 
   mutable spin_mutex mutex_;  ///< guards all that follows, down to the keeper
   gate gate_;
-  intrusive_queue<task_record> queue_;
-  intrusive_queue<task_record> waiting_;
-  queue_hook* free_ = nullptr;  ///< records to use again, linked by `next`
+  run_queue queue_;
+  intrusive_queue<room_claim> waiting_;
+  submitted_task* free_ = nullptr;  ///< records to use again
   std::vector<boost::intrusive_ptr<worker>> workers_;
   worker* idle_ = nullptr;
   bool searching_ = false;  ///< a worker was woken and has not found a task yet
@@ -200,9 +269,13 @@ class pool_core : public std::enable_shared_from_this<pool_core> {
   bool cut_short_ = false;  ///< the shutdown has dropped or cancelled a task
   std::size_t limit_;       ///< on `active_`, which is above it for a while after it was lowered
   std::size_t active_ = 0;
+  std::size_t reserved_ = 0;
   std::size_t queued_max_ = 0;
   std::uint64_t submitted_ = 0;
   std::array<std::uint64_t, 4> ended_{};  ///< by outcome
+  std::uint64_t shed_ = 0;
+  histogram queue_wait_;
+  histogram run_time_;
   std::uint64_t completed_before_close_ = 0;
   std::vector<std::string> abandoned_;
   std::optional<boost::asio::any_io_executor> busy_;  ///< keeps a borrowed context running

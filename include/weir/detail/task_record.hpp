@@ -6,8 +6,9 @@
 
 #include <weir/cancel_cause.hpp>
 #include <weir/clock.hpp>
-#include <weir/detail/intrusive_queue.hpp>
 #include <weir/detail/user_slots.hpp>
+#include <weir/pool_observer.hpp>
+#include <weir/run_queue.hpp>
 #include <weir/task_context.hpp>
 
 #include <boost/asio/any_io_executor.hpp>
@@ -24,14 +25,11 @@ namespace weir::detail {
 
 class worker;
 
-/// The terminal states of a task.
-enum class outcome : std::uint8_t { completed, failed, timed_out, cancelled };
-
 /// A task from its submission to the end of its frame.
 ///
 /// Members are guarded by the pool's lock while the task waits, and belong to its worker while it
 /// runs; `where`, `runner` and `epoch` are guarded by the lock throughout.
-class task_record : public queue_hook {
+class task_record : public run_queue::node {
  public:
   enum class place : std::uint8_t { nowhere, waiting, queued, running, ended };
 
@@ -68,22 +66,40 @@ class task_record : public queue_hook {
     return id;
   }
 
+  /// What an observer is told of it at `now`.
+  task_event event(time_point now) {
+    const bool began = started_at != time_point{};
+    return {.id = name(),
+            .user = user,
+            .priority = priority,
+            .spawned = spawned,
+            .waited = (began ? started_at : now) - queued_at(),
+            .ran = began ? now - started_at : duration::zero()};
+  }
+
   std::string id;
-  std::string user;
   std::source_location spawned;
-  time_point since{};                       ///< when the caller began to wait
+  time_point started_at{};                  ///< zero before
   duration timeout{};                       ///< zero: none
   time_point deadline = time_point::max();  ///< set when it starts
   user_slots::entry* slot = nullptr;
   std::uint64_t serial = 0;
   std::uint64_t epoch = 0;
   worker* runner = nullptr;
-  int priority = 0;
   place where = place::nowhere;
 
  protected:
   task_record() = default;
   ~task_record() = default;
+};
+
+/// A task that is stuck, as of the moment when it became so.
+struct stuck_task {
+  explicit stuck_task(const task_event& e) : id(e.id), user(e.user), event(e) {}
+
+  std::string id;
+  std::string user;
+  task_event event;  ///< with names that are gone
 };
 
 }  // namespace weir::detail

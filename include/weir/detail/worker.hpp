@@ -11,6 +11,7 @@
 #include <weir/detail/task_record.hpp>
 #include <weir/stop_token.hpp>
 #include <weir/task_context.hpp>
+#include <weir/task_dump.hpp>
 
 #include <boost/asio/any_completion_handler.hpp>
 #include <boost/asio/any_io_executor.hpp>
@@ -26,6 +27,7 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <utility>
 
 namespace weir::detail {
 
@@ -125,8 +127,11 @@ class worker {
   /// Cancels the task of `epoch`, if it still runs and has not been cancelled yet.
   bool cancel(std::uint64_t epoch, cancel_cause cause);
 
-  /// Gives the waiting caller of a task that was cancelled its answer ahead of the task's end.
-  void answer_early(std::uint64_t epoch) noexcept;
+  /// A task that was cancelled has not ended yet: when it is time its waiting caller gets its
+  /// answer ahead of that, and the task counts as stuck.
+  ///
+  /// \returns the task where it has just become that.
+  std::optional<stuck_task> overdue(std::uint64_t epoch, time_point now);
 
   /// What the keeper has to know: whether a task runs, which, and when something is due for it.
   struct standing {
@@ -135,6 +140,9 @@ class worker {
     time_point due;
   };
   standing look() const noexcept;
+
+  /// How the task that runs is getting on. Under the pool's lock.
+  std::pair<task_state, cancel_cause> state_of_task() const;
 
   /// The id of the task that was cancelled and still runs, if there is one.
   std::optional<std::string> name_of_cancelled() const;
@@ -145,7 +153,7 @@ class worker {
   weir::stop_token token_of_current() noexcept;
   task_record& current() const noexcept { return *record_; }
 
-  /// The task that runs, or null. Only where nothing runs meanwhile.
+  /// The task that runs, or null. Under the pool's lock, or where nothing runs meanwhile.
   const task_record* running() const noexcept { return record_; }
 
   // Its executor.
@@ -189,7 +197,10 @@ class worker {
   std::atomic<time_point> due_{time_point::max()};
   task_record* record_ = nullptr;
 
-  mutable spin_mutex mutex_;  ///< held by whoever cancels; see `end`
+  mutable spin_mutex mutex_;                  ///< held by whoever cancels; see `end`
+  time_point answer_at_ = time_point::max();  ///< when the caller is told of a cancelled task
+  time_point stuck_at_ = time_point::max();   ///< when the task is stuck
+  bool stuck_ = false;
   std::optional<std::stop_source> stop_source_;
   std::atomic<bool> has_stop_source_{false};
 

@@ -35,6 +35,14 @@ struct submit_op {
   }
 };
 
+/// A wait for room for a task still to come, with its handler.
+template <typename Handler>
+struct reserve_op {
+  static void start(const std::shared_ptr<pool_core>& core, Handler handler) {
+    wait_op<reserve_waiter, Handler>::start(core, std::move(handler), core->executor());
+  }
+};
+
 /// A wait for the end of a shutdown, with its handler.
 template <typename Handler>
 class join_op final : public shutdown_joiner {
@@ -84,7 +92,6 @@ class spawn_op final : public task_record {
     op->user = std::move(user);
     op->priority = priority;
     op->spawned = where;
-    op->since = steady_clock::now();
     if (auto slot = op->handler_->slot(); slot.is_connected())
       slot.assign([core, weak = std::weak_ptr(op)](boost::asio::cancellation_type) {
         if (const auto waiting = weak.lock()) core->give_up(*waiting);
@@ -179,6 +186,12 @@ template <BOOST_ASIO_COMPLETION_TOKEN_FOR(void(error_code)) Token>
 auto worker_pool::async_submit(task t, Token&& token, std::source_location where) {
   return boost::asio::async_initiate<Token, void(error_code)>(
       detail::pool_initiation<detail::submit_op>{core_}, token, std::move(t), where);
+}
+
+template <BOOST_ASIO_COMPLETION_TOKEN_FOR(void(error_code, pool_room)) Token>
+auto worker_pool::async_reserve(Token&& token) {
+  return boost::asio::async_initiate<Token, void(error_code, pool_room)>(
+      detail::pool_initiation<detail::reserve_op>{core_}, token);
 }
 
 template <BOOST_ASIO_COMPLETION_TOKEN_FOR(void(error_code, shutdown_report)) Token>

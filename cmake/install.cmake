@@ -22,14 +22,14 @@ install(
   FILE weirTestTargets.cmake
   DESTINATION ${weir_config_dir})
 
-if(TARGET weir_sqlite)
-  install(TARGETS weir_sqlite EXPORT weir_sqlite_targets)
+foreach(adapter IN LISTS weir_adapters)
+  install(TARGETS weir_${adapter} EXPORT weir_${adapter}_targets)
   install(
-    EXPORT weir_sqlite_targets
+    EXPORT weir_${adapter}_targets
     NAMESPACE weir::
-    FILE weirSqliteTargets.cmake
+    FILE weir-${adapter}-targets.cmake
     DESTINATION ${weir_config_dir})
-endif()
+endforeach()
 
 configure_package_config_file(
   cmake/weirConfig.cmake.in ${CMAKE_CURRENT_BINARY_DIR}/weirConfig.cmake

@@ -40,7 +40,7 @@ constexpr int max_attempts = 3;
 /// What is known of the jobs.
 class model {
  public:
-  explicit model(weir::test::simulation& sim) : sim_(sim) {}
+  explicit model(const weir::test::driver& time) : time_(time) {}
 
   void accepted(job_id id) { jobs_[id].accepted = true; }
 
@@ -49,7 +49,7 @@ class model {
     BOOST_TEST_REQUIRE((!j.ended || j.cancelling));
     BOOST_TEST_REQUIRE(l.key.token > j.token);
     // Whoever had it before has lost it by now, or is about to say something.
-    BOOST_TEST_REQUIRE((!j.held || j.until <= sim_.now()));
+    BOOST_TEST_REQUIRE((!j.held || j.until <= time_.now()));
     BOOST_TEST_REQUIRE(l.job.attempt <= max_attempts);
     BOOST_TEST_REQUIRE(l.job.attempt <= j.attempts + 1);
     j.attempts = l.job.attempt;
@@ -121,7 +121,7 @@ class model {
       // Only because somebody else has it, may have it by now, or has taken it back.
       BOOST_TEST_REQUIRE((ec == errc::lease_lost));
       BOOST_TEST_REQUIRE(
-          (j.token != key.token || j.until <= sim_.now() || j.cancelling || j.unsure));
+          (j.token != key.token || j.until <= time_.now() || j.cancelling || j.unsure));
     }
     return !ec;
   }
@@ -136,15 +136,14 @@ class model {
     int attempts = 0;
     weir::time_point until{};
   };
-  weir::test::simulation& sim_;
+  const weir::test::driver& time_;
   std::map<job_id, known> jobs_;
 };
 
 constexpr std::array<std::string_view, 3> kinds{"a", "b", "c"};
 
-asio::awaitable<void> produce(weir::test::simulation& sim, weir::task_queue& queue, model& m) {
+asio::awaitable<void> produce(weir::test::random& draw, weir::task_queue& queue, model& m) {
   co_await asio::this_coro::reset_cancellation_state(asio::enable_total_cancellation());
-  auto& draw = sim.draw();
   for (int i = 0; i < 4; ++i) {
     co_await sleep_for(std::chrono::milliseconds(draw.below(3)));
     const std::string key = draw.below(3) == 0 ? "key" : "";
@@ -159,11 +158,10 @@ asio::awaitable<void> produce(weir::test::simulation& sim, weir::task_queue& que
   }
 }
 
-asio::awaitable<void> consume(weir::test::simulation& sim, weir::task_queue& queue, model& m) {
+asio::awaitable<void> consume(weir::test::random& draw, weir::task_queue& queue, model& m) {
   co_await asio::this_coro::reset_cancellation_state(asio::enable_total_cancellation());
   // A report that is cancelled may have been heard, so its end is looked at, and then it is over.
   co_await asio::this_coro::throw_if_cancelled(false);
-  auto& draw = sim.draw();
   const std::size_t of = draw.below(4);
   for (int i = 0; i < 5; ++i) {
     weir::lease_options o{.max = 1 + static_cast<int>(draw.below(2)),
@@ -174,7 +172,8 @@ asio::awaitable<void> consume(weir::test::simulation& sim, weir::task_queue& que
     for (const lease& l : leases) m.leased(l);
     for (const lease& l : leases) {
       if (draw.below(2) == 0) {
-        weir::steady_timer work(sim.get_executor(), std::chrono::milliseconds(draw.below(4)));
+        weir::steady_timer work(co_await asio::this_coro::executor,
+                                std::chrono::milliseconds(draw.below(4)));
         co_await work.async_wait(tuple);
       }
       const auto choice = draw.below(5);
@@ -207,13 +206,14 @@ asio::awaitable<void> consume(weir::test::simulation& sim, weir::task_queue& que
   }
 }
 
-asio::awaitable<void> meddle(weir::test::simulation& sim, weir::task_queue& queue, model& m) {
+asio::awaitable<void> meddle(weir::test::random& draw, weir::task_queue& queue, model& m) {
   co_await asio::this_coro::reset_cancellation_state(asio::enable_total_cancellation());
   co_await asio::this_coro::throw_if_cancelled(false);
   for (int i = 0; i < 2; ++i) {
-    weir::steady_timer later(sim.get_executor(), std::chrono::milliseconds(sim.draw().below(4)));
+    weir::steady_timer later(co_await asio::this_coro::executor,
+                             std::chrono::milliseconds(draw.below(4)));
     co_await later.async_wait(tuple);
-    const job_id id = m.any(sim.draw());
+    const job_id id = m.any(draw);
     if (id != 0) m.cancels(id);
     const auto [ec, was_there] = co_await queue.async_cancel(id, tuple);
     if (id != 0) m.cancelled(id, ec, was_there);
@@ -222,16 +222,17 @@ asio::awaitable<void> meddle(weir::test::simulation& sim, weir::task_queue& queu
 
 }  // namespace
 
-void run_queue_program(weir::test::simulation& sim, weir::task_queue& queue) {
-  model m(sim);
-  for (int i = 0; i < 2; ++i) sim.spawn("producer", produce(sim, queue, m));
-  for (int i = 0; i < 3; ++i) sim.spawn("worker", consume(sim, queue, m));
-  sim.spawn("meddler", meddle(sim, queue, m));
-  sim.run();
+void run_queue_program(weir::test::driver& time, weir::test::random& draw,
+                       weir::task_queue& queue) {
+  model m(time);
+  for (int i = 0; i < 2; ++i) time.spawn("producer", produce(draw, queue, m));
+  for (int i = 0; i < 3; ++i) time.spawn("worker", consume(draw, queue, m));
+  time.spawn("meddler", meddle(draw, queue, m));
+  time.run();
 
-  queue_client client(sim, queue);
+  queue_client client(time, queue);
   std::vector<job_id> drained;
-  sim.run_for(10ms);  // all leases have run out, and all is due
+  time.run_for(10ms);  // all leases have run out, and all is due
   for (;;) {
     const auto leases = client.take({.max = 3, .lease_for = 1h});
     if (leases.empty()) break;

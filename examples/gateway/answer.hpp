@@ -6,7 +6,9 @@
 
 #include <weir/error.hpp>
 
+#include <boost/beast/http/message.hpp>
 #include <boost/beast/http/status.hpp>
+#include <boost/beast/http/string_body.hpp>
 
 #include <chrono>
 #include <optional>
@@ -18,6 +20,8 @@ namespace gateway {
 
 namespace http = boost::beast::http;
 
+using request = http::request<http::string_body>;
+
 /// What a client is told, apart from how it travels.
 struct answer {
   http::status status = http::status::ok;
@@ -25,6 +29,7 @@ struct answer {
   std::string_view content_type = "text/plain; charset=utf-8";  ///< of static lifetime
   std::optional<std::chrono::seconds> retry_after;
   std::optional<unsigned> upstream_status;  ///< of a fetch: what the other server said
+  std::string location;                     ///< of what has been made; empty: of nothing
   std::string_view allow;                   ///< beside a 405; of static lifetime
   bool accounted = true;  ///< false: it tells of the gateway itself, and is nobody's work
 };
@@ -35,6 +40,13 @@ inline answer refusal(http::status status, std::string reason) {
   a.status = status;
   a.body = std::move(reason);
   a.body += '\n';
+  return a;
+}
+
+/// An answer that names the methods which are `allowed` here.
+inline answer not_allowed(std::string_view allowed) {
+  answer a = refusal(http::status::method_not_allowed, "this takes " + std::string(allowed));
+  a.allow = allowed;
   return a;
 }
 

@@ -4,20 +4,27 @@
 // An HTTP server that runs the work of each request on a `weir::worker_pool`, for the user named
 // in its X-User header:
 //
-//   gateway --port 8080 --workers 4 --queue 8 --per-user 3 &
+//   gateway --port 8080 --workers 4 --queue-size 8 --per-user 3 &
 //   curl -H 'X-User: ada' --data-binary @file 'http://127.0.0.1:8080/work/hash?rounds=10'
 //   curl -H 'X-User: ada' -X POST 'http://127.0.0.1:8080/work/sleep?ms=100'
 //   curl -H 'X-User: ada' -d 'http://127.0.0.1:8080/healthz' http://127.0.0.1:8080/work/fetch
+//   curl -H 'X-User: ada' -d hello 'http://127.0.0.1:8080/jobs?kind=hash'   202, with an id
+//   curl -H 'X-User: ada' http://127.0.0.1:8080/jobs/1
 //   curl http://127.0.0.1:8080/metrics
 //   kill -TERM %1
 //
 // You will see 200 with the result, 429 beyond three tasks of one user, 503 beyond four that run
-// and eight that wait, 504 past the deadline; and, at the end, who was told what.
+// and eight that wait, 504 past the deadline; and, at the end, who was told what. Jobs wait in a
+// file, gateway-jobs.db unless --queue says otherwise, and are done whatever becomes of the
+// gateway.
 
 #include "options.hpp"
 #include "server.hpp"
 
+#include "../common/open_queue.hpp"
+
 #include <weir/shutdown_on_signal.hpp>
+#include <weir/task_queue.hpp>
 #include <weir/worker_pool.hpp>
 
 #include <boost/asio/co_spawn.hpp>
@@ -90,13 +97,14 @@ void write_accounts(const gateway::accounts& books, const std::string& file) {
   if (!out) throw std::runtime_error("cannot write " + file);
 }
 
-asio::awaitable<void> serve(weir::worker_pool& pool, gateway::server& server,
-                            const gateway::options& o) {
+asio::awaitable<void> serve(weir::worker_pool& pool, weir::task_queue& queue,
+                            gateway::server& server, const gateway::options& o) {
   server.start();
   std::cout << "listening on " << server.local_endpoint() << std::endl;
   const weir::shutdown_report report =
       co_await weir::shutdown_on_signal(pool, server, o.shutdown_deadline);
   co_await server.async_close(asio::use_awaitable);
+  queue.close();  // what it was told is carried out; a connection to a server ends
   if (!report.drained)
     std::cerr << "gateway: shut down with " << report.abandoned.size() << " tasks abandoned and "
               << report.stuck.size() << " stuck\n";
@@ -107,7 +115,7 @@ asio::awaitable<void> serve(weir::worker_pool& pool, gateway::server& server,
 
 int main(int argc, char** argv) try {
   gateway::options o;
-  const gateway::flags flags = gateway::make_flags(o);
+  const common::flags flags = gateway::make_flags(o);
   if (!flags.parse(std::span<const char* const>(argv + 1, static_cast<std::size_t>(argc - 1)))) {
     std::cout << "usage: gateway [flags]\n";
     flags.print_help(std::cout);
@@ -120,9 +128,11 @@ int main(int argc, char** argv) try {
 
   asio::io_context io(1);
   weir::worker_pool pool(o.pool);
-  gateway::server server(io.get_executor(), pool, o);
+  const std::unique_ptr<weir::task_queue> queue =
+      common::open_queue(io.get_executor(), {.text = o.jobs.queue, .capacity = o.jobs.capacity});
+  gateway::server server(io.get_executor(), pool, *queue, o);
   int status = EXIT_SUCCESS;
-  asio::co_spawn(io, serve(pool, server, o), [&](const std::exception_ptr& error) {
+  asio::co_spawn(io, serve(pool, *queue, server, o), [&](const std::exception_ptr& error) {
     if (!error) return;
     try {
       std::rethrow_exception(error);

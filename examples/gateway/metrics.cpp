@@ -51,8 +51,10 @@ MetricFamily counters(std::string name, std::string help, std::string label,
 }  // namespace
 
 std::vector<MetricFamily> metrics::Collect() const {
-  const weir::pool_metrics m = pool_.metrics();
-  const account& a = books_.total();
+  const weir::pool_metrics m = from_.pool.metrics();
+  const weir::consumer_metrics c = from_.consumer.metrics();
+  const job_counts& j = from_.jobs;
+  const account& a = from_.books.total();
   return {
       gauge("weir_pool_workers", "Tasks that may run at once.", m.workers),
       gauge("weir_pool_queue_size", "Tasks that may wait for a worker.", m.queue_size),
@@ -73,6 +75,25 @@ std::vector<MetricFamily> metrics::Collect() const {
                 {"queue_full", m.rejected.queue_full},
                 {"invalid", m.rejected.invalid},
                 {"cancelled", m.rejected.cancelled}}),
+      gauge("weir_consumer_in_flight", "Jobs that are leased and not reported on.", c.in_flight),
+      gauge("weir_consumer_stuck", "Jobs that do not end though they were told to.", c.stuck),
+      counter("weir_consumer_leased_total", "Jobs taken from the queue.", c.leased),
+      counters("weir_consumer_ended_total", "What became of them.", "outcome",
+               {{"acked", c.acked},
+                {"settled", c.settled},
+                {"retried", c.retried},
+                {"dead", c.dead},
+                {"snoozed", c.snoozed},
+                {"returned", c.returned},
+                {"lost", c.lost},
+                {"unreported", c.unreported}}),
+      counter("weir_consumer_queue_errors_total", "Requests that failed in the queue's store.",
+              c.queue_errors),
+      counters("gateway_jobs_total", "Requests to enqueue a job, by answer.", "answer",
+               {{"accepted", j.accepted},
+                {"duplicate", j.duplicates},
+                {"limited", j.limited},
+                {"refused", j.refused}}),
       counter("gateway_requests_total", "Requests for work.", a.offered),
       counters("gateway_answers_total", "Answers to them, by status.", "status",
                {{"200", a.ok},
@@ -81,12 +102,30 @@ std::vector<MetricFamily> metrics::Collect() const {
                 {"504", a.timed_out},
                 {"other", a.other},
                 {"gone", a.gone}}),
-      gauge("gateway_connections", "Connections that are open.", counts_.open),
-      counter("gateway_connections_accepted_total", "Connections served.", counts_.accepted),
-      counter("gateway_connections_refused_total", "Connections turned away.", counts_.refused),
+      gauge("gateway_connections", "Connections that are open.", from_.connections.open),
+      counter("gateway_connections_accepted_total", "Connections served.",
+              from_.connections.accepted),
+      counter("gateway_connections_refused_total", "Connections turned away.",
+              from_.connections.refused),
   };
 }
 
-std::string metrics::to_text() const { return prometheus::TextSerializer().Serialize(Collect()); }
+std::string metrics::to_text(const std::optional<weir::queue_stats>& queue) const {
+  std::vector<MetricFamily> all = Collect();
+  all.push_back(gauge("weir_queue_up", "Whether the queue of jobs could be asked.", queue ? 1 : 0));
+  if (queue) {
+    MetricFamily jobs = family("weir_queue_jobs", "Jobs, by state.", MetricType::Gauge);
+    for (const auto& [state, count] :
+         {std::pair("ready", queue->ready), std::pair("scheduled", queue->scheduled),
+          std::pair("leased", queue->leased), std::pair("done", queue->done),
+          std::pair("cancelled", queue->cancelled), std::pair("dead", queue->dead)}) {
+      ClientMetric& m = jobs.metric.emplace_back();
+      m.label.push_back({"state", state});
+      m.gauge.value = static_cast<double>(count);
+    }
+    all.push_back(std::move(jobs));
+  }
+  return prometheus::TextSerializer().Serialize(all);
+}
 
 }  // namespace gateway

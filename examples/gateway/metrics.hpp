@@ -6,12 +6,15 @@
 
 #include "accounts.hpp"
 
+#include <weir/consumer.hpp>
+#include <weir/task_queue.hpp>
 #include <weir/worker_pool.hpp>
 
 #include <prometheus/collectable.h>
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,24 +27,40 @@ struct connection_counts {
   std::uint64_t refused = 0;   ///< turned away, because there were too many
 };
 
-/// The figures of a gateway as Prometheus wants them: of its pool, of its answers, of its
-/// connections. Users are not told apart here: their number has no bound that suits a time series.
+/// What became of the requests to enqueue a job.
+struct job_counts {
+  std::uint64_t accepted = 0;
+  std::uint64_t duplicates = 0;  ///< the job was there already, by its idempotency key
+  std::uint64_t limited = 0;     ///< the user's rate was used up
+  std::uint64_t refused = 0;     ///< the queue was full, or could not be reached
+};
+
+/// The figures of a gateway as Prometheus wants them: of its pool, of its jobs, of its answers, of
+/// its connections. Users are not told apart here: their number has no bound that suits a time
+/// series.
 ///
 /// Lifetime: of what it is made from. Thread safety: as that of `accounts`.
 class metrics : public prometheus::Collectable {
  public:
-  metrics(const weir::worker_pool& pool, const accounts& books, const connection_counts& counts)
-      : pool_(pool), books_(books), counts_(counts) {}
+  struct sources {
+    const weir::worker_pool& pool;
+    const weir::consumer& consumer;
+    const job_counts& jobs;
+    const accounts& books;
+    const connection_counts& connections;
+  };
 
+  explicit metrics(const sources& from) : from_(from) {}
+
+  /// All that can be had at once.
   std::vector<prometheus::MetricFamily> Collect() const override;
 
-  /// The same as text, in the exposition format 0.0.4.
-  std::string to_text() const;
+  /// The same as text, in the exposition format 0.0.4, with what the queue says of itself; empty:
+  /// it could not be asked.
+  std::string to_text(const std::optional<weir::queue_stats>& queue) const;
 
  private:
-  const weir::worker_pool& pool_;
-  const accounts& books_;
-  const connection_counts& counts_;
+  sources from_;
 };
 
 }  // namespace gateway

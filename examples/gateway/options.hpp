@@ -4,7 +4,7 @@
 #ifndef WEIR_EXAMPLES_GATEWAY_OPTIONS_HPP
 #define WEIR_EXAMPLES_GATEWAY_OPTIONS_HPP
 
-#include "flags.hpp"
+#include "../common/flags.hpp"
 
 #include <weir/clock.hpp>
 #include <weir/pool_options.hpp>
@@ -30,12 +30,23 @@ struct connection_limits {
   weir::duration linger_time = std::chrono::seconds(1);  ///< for the client to close after us
 };
 
+/// The queue of jobs: work that nobody waits for on a connection.
+struct job_options {
+  std::string queue = "gateway-jobs.db";  ///< as `common::open_queue` takes it
+  std::size_t capacity = 100'000;         ///< jobs in it; one more is 503; 0: no bound
+  std::int64_t rate = 100;  ///< jobs a second that a user may add; more are 429; 0: no bound
+  int attempts = 5;         ///< at a job that fails
+  weir::duration keep = std::chrono::hours(1);      ///< results, and keys of requests
+  weir::duration lease = std::chrono::seconds(30);  ///< until jobs of a gateway that died run again
+};
+
 /// All that can be set about a gateway.
 struct options {
   std::string address = "127.0.0.1";
   std::uint16_t port = 8080;  ///< 0: any free one
   weir::pool_options pool{.task_timeout = std::chrono::seconds(30)};
   connection_limits limits;
+  job_options jobs;
 
   /// `HOST:PORT` of the servers that `fetch` may ask; none: any port of this machine's loopback.
   std::vector<std::string> allow;
@@ -45,7 +56,7 @@ struct options {
 };
 
 /// The command line of `gateway`, bound to `o`.
-flags make_flags(options& o);
+common::flags make_flags(options& o);
 
 }  // namespace gateway
 

@@ -5,6 +5,8 @@
 
 #include "close_gently.hpp"
 
+#include <weir/with_timeout.hpp>
+
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/error.hpp>
 #include <boost/asio/ip/address.hpp>
@@ -74,10 +76,11 @@ void complain(const std::exception_ptr& error) {
 
 }  // namespace
 
-server::server(asio::any_io_executor ex, weir::worker_pool& pool, options o)
+server::server(asio::any_io_executor ex, weir::worker_pool& pool, weir::task_queue& queue,
+               options o)
     : executor_(std::move(ex)),
       options_(std::move(o)),
-      service_(pool, options_),
+      service_(pool, queue, options_),
       acceptor_(executor_, tcp::endpoint(asio::ip::make_address(options_.address), options_.port)),
       endpoint_(acceptor_.local_endpoint()),
       pause_(executor_),
@@ -86,6 +89,7 @@ server::server(asio::any_io_executor ex, weir::worker_pool& pool, options o)
 void server::start() {
   service_.accepting = true;
   spawn(accept(), [] {});
+  service_.jobs().start();
 }
 
 asio::awaitable<void> server::accept() {
@@ -107,9 +111,14 @@ asio::awaitable<void> server::accept() {
 }
 
 asio::awaitable<void> server::stop() {
+  stop_accepting();
+  co_await service_.jobs().async_stop(asio::use_awaitable);
+}
+
+void server::stop_accepting() {
   service_.closing = true;
   service_.accepting = false;
-  if (!acceptor_.is_open()) co_return;
+  if (!acceptor_.is_open()) return;
   stop_handshakes(acceptor_);
   boost::system::error_code ec;
   acceptor_.non_blocking(true, ec);
@@ -124,11 +133,17 @@ asio::awaitable<void> server::stop() {
 
 asio::awaitable<void> server::close() {
   const weir::duration within = options_.limits.linger_time;
-  co_await stop();
+  stop_accepting();
   for (const auto& s : open_sessions()) s->finish(within);
   co_await wait_for_ends(2 * within);
   for (const auto& s : open_sessions()) s->abort();
   co_await wait_for_ends(within);
+  try {
+    // What the pool has cut short is being given back. A task that is stuck is not waited for.
+    co_await weir::with_timeout(service_.jobs().async_stop(asio::use_awaitable), within);
+  } catch (const boost::system::system_error& e) {
+    if (e.code() != weir::errc::deadline_exceeded) throw;
+  }
 }
 
 asio::awaitable<void> server::wait_for_ends(weir::duration within) {

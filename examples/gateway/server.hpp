@@ -8,6 +8,8 @@
 #include "service.hpp"
 #include "session.hpp"
 
+#include <weir/consumer_metrics.hpp>
+#include <weir/task_queue.hpp>
 #include <weir/worker_pool.hpp>
 
 #include <boost/asio/any_io_executor.hpp>
@@ -35,18 +37,20 @@ class server {
   ///
   /// \throws boost::system::system_error where it cannot be listened at, std::invalid_argument for
   /// a bad entry in `o.allow`.
-  server(boost::asio::any_io_executor ex, weir::worker_pool& pool, options o);
+  server(boost::asio::any_io_executor ex, weir::worker_pool& pool, weir::task_queue& queue,
+         options o);
   server(const server&) = delete;
   server& operator=(const server&) = delete;
 
   /// Where it listens.
   boost::asio::ip::tcp::endpoint local_endpoint() const { return endpoint_; }
 
-  /// Begins to accept.
+  /// Begins to accept, and to run jobs.
   void start();
 
-  /// Accepts no more. What is connected already is served on, one request each, and told that it
-  /// is the last: a `weir::work_source`.
+  /// Accepts no more, and takes no more jobs from the queue. What is connected already is served
+  /// on, one request each, and told that it is the last: a `weir::work_source`. Ends when the jobs
+  /// that run have ended, and those that do not are back in the queue.
   ///
   /// Completion signature: `void(std::exception_ptr)`.
   template <typename Token>
@@ -54,7 +58,7 @@ class server {
     return boost::asio::co_spawn(executor_, stop(), std::forward<Token>(token));
   }
 
-  /// Ends every connection, after the request at hand, within three times the linger time.
+  /// Ends every connection, after the request at hand, within four times the linger time.
   /// Call it when the pool has shut down.
   ///
   /// Completion signature: `void(std::exception_ptr)`.
@@ -64,11 +68,13 @@ class server {
   }
 
   const gateway::accounts& books() const noexcept { return service_.books; }
+  weir::consumer_metrics jobs() const { return service_.jobs().metrics(); }
   const connection_counts& connections() const noexcept { return service_.connections; }
 
  private:
   boost::asio::awaitable<void> accept();
   boost::asio::awaitable<void> stop();
+  void stop_accepting();
   boost::asio::awaitable<void> close();
   boost::asio::awaitable<void> wait_for_ends(weir::duration within);
   void admit(boost::asio::ip::tcp::socket socket);

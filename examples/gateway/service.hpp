@@ -6,11 +6,13 @@
 
 #include "accounts.hpp"
 #include "answer.hpp"
-#include "fetch_policy.hpp"
+#include "job_desk.hpp"
 #include "metrics.hpp"
 #include "options.hpp"
-#include "work.hpp"
+#include "work_reader.hpp"
 
+#include <weir/consumer.hpp>
+#include <weir/task_queue.hpp>
 #include <weir/worker_pool.hpp>
 
 #include <boost/asio/awaitable.hpp>
@@ -18,42 +20,52 @@
 #include <boost/beast/http/message.hpp>
 #include <boost/beast/http/string_body.hpp>
 
-#include <memory>
 #include <optional>
 #include <string>
 #include <variant>
 
 namespace gateway {
 
-using request = http::request<http::string_body>;
-
 /// A request for work that makes sense: what to do, for whom, within what time.
-struct job {
+struct work_order {
   std::string user;
   std::optional<weir::duration> timeout;  ///< empty: the pool's
   gateway::work work;
 };
 
-/// What the gateway offers, apart from connections: it knows requests, the pool and the books.
+/// A request that the queue of jobs has to be asked for.
+struct queue_call {
+  request asked;
+};
+
+/// What the gateway offers, apart from connections: it knows requests, the pool, the queue of jobs
+/// and the books.
 ///
 /// Thread safety: one thread, that of the connections. The pool has its own.
 class service {
  public:
   /// \throws std::invalid_argument for a bad entry in `o.allow`.
-  service(weir::worker_pool& pool, const options& o);
+  service(weir::worker_pool& pool, weir::task_queue& queue, const options& o);
   service(const service&) = delete;
   service& operator=(const service&) = delete;
 
   /// The user named in a request, empty where there is none or no valid one.
   static std::string_view user_of(const request::header_type& header);
 
-  /// Answers what can be answered at once; else says what work it is.
-  std::variant<answer, job> route(request r);
+  /// Answers what can be answered at once; else says what work it is, or that the queue is to be
+  /// asked.
+  std::variant<answer, work_order, queue_call> route(request r);
 
-  /// Runs a job on the pool, for its user: the one place where work starts.
+  /// Runs work on the pool, for its user, who waits for it.
   ///
-  /// Cancellation: through `hangup`; the job is cancelled, its slot comes free.
-  boost::asio::awaitable<answer> run(job j, boost::asio::cancellation_slot hangup);
+  /// Cancellation: through `hangup`; the work is cancelled, its slot comes free.
+  boost::asio::awaitable<answer> run(work_order w, boost::asio::cancellation_slot hangup);
+
+  boost::asio::awaitable<answer> ask_queue(queue_call c);
+
+  /// What runs the jobs of the queue, with the room that those who wait leave in the pool.
+  weir::consumer& jobs() noexcept { return consumer_; }
+  const weir::consumer& jobs() const noexcept { return consumer_; }
 
   /// Whether a new request would be welcome.
   bool ready() const noexcept { return accepting && !closing; }
@@ -64,12 +76,15 @@ class service {
   connection_counts connections;
 
  private:
-  std::variant<answer, job> route_work(request& r, std::string_view kind, std::string_view query);
+  std::variant<answer, work_order, queue_call> route_work(request& r, std::string_view kind,
+                                                          std::string_view query);
 
   weir::worker_pool& pool_;
+  weir::task_queue& queue_;
   weir::duration longest_;  // zero: no bound
-  std::size_t body_limit_;
-  std::shared_ptr<const fetch_policy> policy_;
+  work_reader reader_;
+  weir::consumer consumer_;
+  job_desk desk_;
   metrics metrics_;
 };
 

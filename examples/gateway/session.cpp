@@ -162,15 +162,19 @@ asio::awaitable<bool> session::serve_one() {
   to.keep_alive = parser.get().keep_alive();
   to.head = parser.get().method() == http::verb::head;
 
-  std::variant<answer, job> routed = service_.route(parser.release());
+  std::variant<answer, work_order, queue_call> routed = service_.route(parser.release());
   answer* const at_once = std::get_if<answer>(&routed);
   if (at_once != nullptr) co_return co_await write(std::move(*at_once), to);
 
-  deadline_.clear();  // from here on the pool's deadline holds
+  deadline_.clear();  // from here on that of the queue or of the pool holds
   answer result;
+  if (auto* const call = std::get_if<queue_call>(&routed)) {
+    result = co_await service_.ask_queue(std::move(*call));
+    co_return co_await write(std::move(result), to);
+  }
   {
     const hangup_watch watch(socket_, buffer_, hangup_);
-    result = co_await service_.run(std::move(std::get<job>(routed)), hangup_.slot());
+    result = co_await service_.run(std::move(std::get<work_order>(routed)), hangup_.slot());
     if (watch.gone()) {
       service_.books.abandoned(user);
       co_return false;
@@ -187,6 +191,7 @@ asio::awaitable<bool> session::write(answer a, reply_to to) {
   response.set(http::field::content_type, view(a.content_type));
   if (a.retry_after) response.set(http::field::retry_after, std::to_string(a.retry_after->count()));
   if (a.upstream_status) response.set("X-Upstream-Status", std::to_string(*a.upstream_status));
+  if (!a.location.empty()) response.set(http::field::location, a.location);
   if (!a.allow.empty()) response.set(http::field::allow, view(a.allow));
   response.keep_alive(keep);
   response.prepare_payload();

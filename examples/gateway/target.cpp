@@ -3,7 +3,7 @@
 
 #include "target.hpp"
 
-#include "flags.hpp"
+#include "../common/flags.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -85,7 +85,7 @@ std::optional<http_url> parse_http_url(std::string_view text) {
   }
   if (url.host.empty()) return {};
   if (!authority.empty()) {
-    if (authority.front() != ':' || !read_number(authority.substr(1), url.port)) return {};
+    if (authority.front() != ':' || !common::read_number(authority.substr(1), url.port)) return {};
     if (url.port == 0) return {};
   }
 

@@ -121,9 +121,8 @@ asio::awaitable<answer> get(const http_url& url, const std::vector<tcp::endpoint
 
 }  // namespace
 
-answer hash_work::operator()(weir::task_context& context) const {
+answer hash_work::operator()(weir::stop_token stop) const {
   constexpr std::size_t chunk = 64 * 1024;
-  const weir::stop_token stop = context.stop_token();
   sha256 hash;
   sha256::digest digest{};
   for (std::uint32_t round = 0; round < rounds; ++round) {
@@ -143,7 +142,7 @@ answer hash_work::operator()(weir::task_context& context) const {
   return a;
 }
 
-asio::awaitable<answer> fetch_work::operator()(weir::task_context& context) const {
+asio::awaitable<answer> fetch_work::operator()(weir::stop_token stop) const {
   try {
     const std::vector<tcp::endpoint> endpoints = co_await resolve(url, *policy);
     if (endpoints.empty())
@@ -151,12 +150,12 @@ asio::awaitable<answer> fetch_work::operator()(weir::task_context& context) cons
     co_return co_await get(url, endpoints, body_limit);
   } catch (const system_error& e) {
     // A cancellation is not the server's fault; the pool knows what to make of it.
-    if (context.cause() != weir::cancel_cause::none) throw;
+    if (stop.stop_requested()) throw;
     co_return refusal(http::status::bad_gateway, e.code().message());
   }
 }
 
-asio::awaitable<answer> sleep_work::operator()(weir::task_context&) const {
+asio::awaitable<answer> sleep_work::operator()(weir::stop_token) const {
   weir::steady_timer timer(co_await asio::this_coro::executor, time);
   co_await timer.async_wait(asio::use_awaitable);
   answer a;

@@ -9,7 +9,7 @@
 #include "target.hpp"
 
 #include <weir/clock.hpp>
-#include <weir/task_context.hpp>
+#include <weir/stop_token.hpp>
 
 #include <boost/asio/awaitable.hpp>
 
@@ -18,8 +18,8 @@
 #include <string>
 #include <variant>
 
-// The kinds of work that the gateway does. Each is a callable for `weir::co_spawn` and owns all
-// that it uses: its caller may have its answer, and be gone, before the work has ended.
+// The kinds of work that the gateway does. Each is a callable and owns all that it uses: its caller
+// may have its answer, and be gone, before the work has ended.
 
 namespace gateway {
 
@@ -28,7 +28,7 @@ struct hash_work {
   std::string text;
   std::uint32_t rounds = 1;  ///< each further one hashes the digest so far, then the text again
 
-  answer operator()(weir::task_context& context) const;
+  answer operator()(weir::stop_token stop) const;
 };
 
 /// An HTTP GET. The answer is 200 with what the server sent, its status in a field of its own; 502
@@ -39,14 +39,14 @@ struct fetch_work {
   std::shared_ptr<const fetch_policy> policy;
   std::size_t body_limit = 1024 * 1024;
 
-  boost::asio::awaitable<answer> operator()(weir::task_context& context) const;
+  boost::asio::awaitable<answer> operator()(weir::stop_token stop) const;
 };
 
 /// Nothing, for a while.
 struct sleep_work {
   weir::duration time{};
 
-  boost::asio::awaitable<answer> operator()(weir::task_context& context) const;
+  boost::asio::awaitable<answer> operator()(weir::stop_token stop) const;
 };
 
 using work = std::variant<hash_work, fetch_work, sleep_work>;

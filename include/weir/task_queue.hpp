@@ -21,6 +21,10 @@
 
 namespace weir {
 
+namespace detail {
+struct queue_access;
+}  // namespace detail
+
 /// Work that waits to be done, and survives what does it: the interface of every queue of jobs.
 ///
 /// A job is *enqueued*, *leased* by somebody who runs it, and *acknowledged*. It runs at least
@@ -137,6 +141,8 @@ class task_queue {
   auto start(typename Op::request_type request, Token&& token);
 
  private:
+  friend struct detail::queue_access;
+
   std::shared_ptr<queue_backend> backend_;
 };
 

@@ -3,6 +3,10 @@
 
 #include "fixture.hpp"
 
+#include "common/open_queue.hpp"
+
+#include <weir/with_timeout.hpp>
+
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/error.hpp>
@@ -12,7 +16,9 @@
 #include <boost/asio/write.hpp>
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/read.hpp>
+#include <boost/system/system_error.hpp>
 
+#include <algorithm>
 #include <array>
 #include <csignal>
 #include <exception>
@@ -26,11 +32,17 @@ fixture::fixture() {
   options.pool.workers = 2;
   options.pool.task_timeout = 30s;
   options.limits.linger_time = 1s;
+  options.jobs.queue = "memory:";
 }
 
 void fixture::run(program p) {
+  server_.reset();  // those of the run before, where there was one
+  queue_.reset();
   pool_.emplace(options.pool);
-  server_.emplace(io_.get_executor(), *pool_, options);
+  io_.restart();
+  queue_ = common::open_queue(io_.get_executor(),
+                              {.text = options.jobs.queue, .capacity = options.jobs.capacity});
+  server_.emplace(io_.get_executor(), *pool_, *queue_, options);
   server_->start();
   std::exception_ptr failure;
   asio::co_spawn(io_, run_to_end(p), [&](std::exception_ptr e) { failure = std::move(e); });
@@ -74,11 +86,17 @@ asio::awaitable<void> fixture::stop_accepting() {
 }
 
 asio::awaitable<void> fixture::shut_down(weir::duration deadline) {
-  co_await server_->async_stop(asio::use_awaitable);
+  try {
+    co_await weir::with_timeout(server_->async_stop(asio::use_awaitable),
+                                std::max<weir::duration>(deadline, 1ms));
+  } catch (const boost::system::system_error& e) {
+    if (e.code() != weir::errc::deadline_exceeded) throw;  // jobs run that the pool will cut short
+  }
   const weir::shutdown_options in_time{.deadline = deadline, .grace = 5s};
   const weir::shutdown_report report = co_await pool_->async_shutdown(in_time, asio::use_awaitable);
   BOOST_TEST(report.stuck.empty());
   co_await server_->async_close(asio::use_awaitable);
+  queue_->close();
 }
 
 account fixture::told(std::string_view user) const {

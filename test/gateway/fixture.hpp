@@ -7,6 +7,7 @@
 #include "options.hpp"
 #include "server.hpp"
 
+#include <weir/task_queue.hpp>
 #include <weir/worker_pool.hpp>
 
 #include <boost/asio/awaitable.hpp>
@@ -18,6 +19,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include <chrono>
+#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -64,6 +66,7 @@ class fixture {
   tcp::endpoint address() const { return server_->local_endpoint(); }
   weir::pool_metrics metrics() const { return pool_->metrics(); }
   gateway::server& server() { return *server_; }
+  weir::task_queue& queue() { return *queue_; }
 
   /// What the gateway has told `user`.
   account told(std::string_view user) const;
@@ -76,6 +79,7 @@ class fixture {
 
   asio::io_context io_{1};
   std::optional<weir::worker_pool> pool_;
+  std::unique_ptr<weir::task_queue> queue_;
   std::optional<gateway::server> server_;
 };
 

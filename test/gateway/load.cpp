@@ -23,6 +23,8 @@
 
 namespace gateway::test {
 
+BOOST_AUTO_TEST_SUITE(load_client)
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -50,8 +52,6 @@ load::account_map two_users() {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(load_client)
 
 BOOST_AUTO_TEST_CASE(quantile_is_the_least_latency_that_enough_do_not_exceed) {
   BOOST_TEST(load::quantile({}, 0.5) == 0.0F);

@@ -131,9 +131,10 @@ BOOST_AUTO_TEST_CASE(flags_that_make_no_sense_are_named) {
                                                      {"--grace", "5h"}}};
   for (const auto& arguments : bad) {
     options o;
-    BOOST_CHECK_EXCEPTION(make_flags(o).parse(arguments), flag_error, [&](const flag_error& e) {
-      return std::string_view(e.what()).starts_with(arguments.front());
-    });
+    BOOST_CHECK_EXCEPTION(make_flags(o).parse(arguments), common::flag_error,
+                          [&](const common::flag_error& e) {
+                            return std::string_view(e.what()).starts_with(arguments.front());
+                          });
   }
   options o;
   const std::array help{"--help"};

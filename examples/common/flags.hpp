@@ -1,8 +1,8 @@
 // Copyright (c) 2026 The weir authors
 // Distributed under the Boost Software License, Version 1.0. (See LICENSE)
 
-#ifndef WEIR_EXAMPLES_GATEWAY_FLAGS_HPP
-#define WEIR_EXAMPLES_GATEWAY_FLAGS_HPP
+#ifndef WEIR_EXAMPLES_COMMON_FLAGS_HPP
+#define WEIR_EXAMPLES_COMMON_FLAGS_HPP
 
 #include <algorithm>
 #include <charconv>
@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-namespace gateway {
+namespace common {
 
 /// A command line that cannot be understood; `what()` names the flag and what is wrong with it.
 class flag_error : public std::runtime_error {
@@ -34,9 +34,9 @@ bool read_number(std::string_view text, T& value) {
   return error == std::errc() && stop == end && !text.empty();
 }
 
-/// A command line of the form `--name value` or `--name=value`.
+/// A command line of the form `--name value` or `--name=value`, with other words between them.
 ///
-/// Two programs of one page of flags each do not pay for a library to link; this is all they need.
+/// Programs of one page of flags each do not pay for a library to link; this is all they need.
 ///
 /// Thread safety: distinct objects: safe.
 class flags {
@@ -95,6 +95,17 @@ class flags {
     });
   }
 
+  /// True where it is named; it has no value.
+  void toggle(std::string name, bool& value, std::string help) {
+    add(std::move(name), "", std::move(help), [&value](std::string_view) {
+      value = true;
+      return "";
+    });
+  }
+
+  /// Whatever is no flag, in order; `-` alone is none. Without it such a word is an error.
+  void words(std::vector<std::string>& values) { words_ = &values; }
+
   /// Sets the values that are named in `arguments`.
   ///
   /// \returns false if `--help` is among them. \throws flag_error for anything else unknown.
@@ -102,6 +113,10 @@ class flags {
     for (std::size_t i = 0; i < arguments.size(); ++i) {
       std::string_view name = arguments[i];
       if (name == "--help" || name == "-h") return false;
+      if (words_ != nullptr && (!name.starts_with('-') || name == "-")) {
+        words_->emplace_back(name);
+        continue;
+      }
       std::string_view value;
       const std::size_t equals = name.find('=');
       const bool joined = equals != std::string_view::npos;
@@ -110,7 +125,8 @@ class flags {
         name = name.substr(0, equals);
       }
       const flag& f = find(name);
-      if (!joined) {
+      if (f.kind.empty() && joined) throw flag_error(std::string(name) + " takes no value");
+      if (!joined && !f.kind.empty()) {
         if (i + 1 == arguments.size()) throw flag_error(std::string(name) + " needs a value");
         value = arguments[++i];
       }
@@ -150,8 +166,9 @@ class flags {
   }
 
   std::vector<flag> flags_;
+  std::vector<std::string>* words_ = nullptr;
 };
 
-}  // namespace gateway
+}  // namespace common
 
-#endif  // WEIR_EXAMPLES_GATEWAY_FLAGS_HPP
+#endif  // WEIR_EXAMPLES_COMMON_FLAGS_HPP

@@ -612,10 +612,13 @@ void backend::hear(std::string_view kind) {
     const std::lock_guard lock(mutex_);
     somebody = somebody || !waiting_.empty();
   }
-  if (somebody)
+  if (somebody) {
     look();
-  else
-    add_own({.kind_to_pass_on = std::string(kind)});
+    return;
+  }
+  request word;
+  word.kind_to_pass_on = kind;
+  add_own(std::move(word));
 }
 
 // ---- Time

@@ -47,8 +47,6 @@ using weir_test::redis_server;
 
 extern char** environ;
 
-BOOST_AUTO_TEST_SUITE(redis_queue_process, *boost::unit_test::disabled())
-
 namespace {
 
 constexpr auto tuple = asio::as_tuple(use_awaitable);
@@ -135,6 +133,8 @@ void dawdle(std::uint64_t spins) {
 }
 
 }  // namespace
+
+BOOST_AUTO_TEST_SUITE(redis_queue_process, *boost::unit_test::disabled())
 
 // What runs in a process of its own, started by a case below.
 /// Takes jobs, says which, and acknowledges them, until there are none.

@@ -7,8 +7,6 @@
 // comes back later and what cannot succeed is set aside at once; and that a consumer which stops
 // lets what runs finish, and gives the rest back.
 
-// expect: ^thumbnail 1 for ann: made, attempt 1$
-// expect: ^thumbnail 3 for ann: made, attempt 1$
 // expect: ^mail: attempt 1 fails$
 // expect: ^mail: attempt 2 sent$
 // expect: ^dead: order, after 1 attempt: not an order$

@@ -62,7 +62,7 @@ task_dump pool_core::dump() const {
   const auto add = [&](const task_record& record, task_state state, cancel_cause cause) {
     const bool began = state != task_state::queued;
     task_info& t = d.tasks.emplace_back();
-    t.id = record.id;
+    t.id = record.id.empty() ? task_record::made_up(record.serial) : record.id;
     t.user = record.user;
     t.priority = record.priority;
     t.state = state;

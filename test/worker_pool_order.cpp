@@ -341,9 +341,10 @@ BOOST_AUTO_TEST_CASE(dump_shows_those_who_wait_in_order_of_arrival) {
     p.submit({.id = std::to_string(priority), .fn = nothing(), .priority = priority});
     time.run_for(100us);
   }
+  p.submit(task_of("", nothing()));
   std::string ids;
   for (const weir::task_info& t : p.dump().tasks) ids += t.id + ' ';
-  BOOST_TEST(ids == "task-1 0 3 1 ");
+  BOOST_TEST(ids == "task-1 0 3 1 task-5 ");
 }
 
 BOOST_AUTO_TEST_CASE(growth_names_the_line_whose_tasks_become_more) {

@@ -5,6 +5,8 @@
 
 #include "pool_fixture.hpp"
 
+#include <weir/pool_observer.hpp>
+
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/bind_executor.hpp>
 #include <boost/asio/cancellation_signal.hpp>
@@ -23,6 +25,7 @@
 #include <random>
 #include <string>
 #include <thread>
+#include <tuple>
 #include <vector>
 
 using namespace weir_test;
@@ -81,6 +84,72 @@ BOOST_AUTO_TEST_CASE(the_books_balance_under_sixteen_racing_submitters_and_a_shu
     BOOST_TEST(m.completed == ran.load());
     BOOST_TEST(accepted.load() == ran.load() + r.abandoned.size());
     BOOST_TEST(r.stuck.empty());
+  }
+}
+
+BOOST_AUTO_TEST_CASE(each_task_is_told_of_once_whatever_order_sheds_dumps_and_deadlines_race) {
+  struct books final : weir::pool_observer {
+    std::atomic<std::uint64_t> started{0}, ended{0}, shed{0}, stuck{0}, rejected{0};
+    void on_task_started(const weir::task_event&) noexcept override { ++started; }
+    void on_task_ended(const weir::task_event&, weir::task_outcome,
+                       error_code why) noexcept override {
+      ++ended;
+      if (why == errc::queue_wait_expired) ++shed;
+    }
+    void on_task_stuck(const weir::task_event&) noexcept override { ++stuck; }
+    void on_rejected(std::string_view, error_code) noexcept override { ++rejected; }
+  };
+  using weir::discipline;
+  for (const auto how : {discipline::fifo, discipline::priority, discipline::fair_priority}) {
+    const auto told = std::make_shared<books>();
+    weir::worker_pool p{{.workers = 3,
+                         .threads = 3,
+                         .queue_size = 40,
+                         .max_per_user = 0,
+                         .task_timeout = 2ms,
+                         .max_queue_wait = 1ms,
+                         .grace = 1ms,
+                         .discipline = how,
+                         .aging = 1ms,
+                         .weights = {{"user 1", 3}},
+                         .observer = told}};
+    std::atomic<int> submitting{6};
+    together(7, [&](int me) {
+      if (me == 6) {
+        while (submitting.load() != 0) {
+          const weir::pool_metrics m = p.metrics();
+          if (m.submitted !=
+              m.queued + m.active + m.completed + m.failed + m.timed_out + m.cancelled)
+            BOOST_ERROR("the books do not balance");
+          for (const weir::task_info& t : p.dump().tasks)
+            if (!t.id.starts_with("task-")) BOOST_ERROR("no name");
+        }
+        return;
+      }
+      for (int i = 0; i < 400; ++i) {
+        weir::task t =
+            task_of("user " + std::to_string(me % 3), [i](task_context&) -> asio::awaitable<void> {
+              // Some are cut short, and some do not listen.
+              if (i % 16 == 0)
+                co_await asio::this_coro::reset_cancellation_state(asio::disable_cancellation());
+              co_await sleep_for(i % 8 == 0 ? 4ms : 50us);
+            });
+        t.priority = i % 5 - 2;
+        std::ignore = p.submit(std::move(t));
+        if (i % 4 == 0) std::this_thread::sleep_for(50us);
+      }
+      --submitting;
+    });
+    p.async_shutdown({}, asio::use_future).get();
+    const weir::pool_metrics m = p.metrics();
+    check_at_rest(m);
+    BOOST_TEST(m.stuck == 0U);
+    BOOST_TEST(told->ended.load() == m.submitted);
+    BOOST_TEST(told->shed.load() == m.shed);
+    BOOST_TEST(told->rejected.load() == m.rejected.total());
+    BOOST_TEST(told->started.load() == m.queue_wait.count());
+    BOOST_TEST(m.run_time.count() == m.queue_wait.count());
+    BOOST_TEST(m.submitted == m.shed + m.run_time.count());
   }
 }
 

@@ -58,12 +58,13 @@ class task_record : public run_queue::node {
 
   /// The id, made up from the number of the submission where none was given.
   const std::string& name() {
-    if (id.empty()) {
-      char digits[20];
-      const auto end = std::to_chars(digits, digits + sizeof digits, serial).ptr;
-      id.assign("task-").append(digits, end);
-    }
+    if (id.empty()) id = made_up(serial);
     return id;
+  }
+  static std::string made_up(std::uint64_t serial) {
+    char digits[20];
+    const auto end = std::to_chars(digits, digits + sizeof digits, serial).ptr;
+    return std::string("task-").append(digits, end);
   }
 
   /// What an observer is told of it at `now`.

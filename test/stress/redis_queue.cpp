@@ -1,6 +1,7 @@
 // Copyright (c) 2026 The weir authors
 // Distributed under the Boost Software License, Version 1.0. (See LICENSE)
 
+#include "../child_program.hpp"
 #include "../redis_fixture.hpp"
 
 #include <weir/redis_queue.hpp>
@@ -18,15 +19,13 @@
 #include <boost/asio/use_future.hpp>
 #include <boost/test/unit_test.hpp>
 
+#include <sched.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <cerrno>
 #include <chrono>
 #include <cstdlib>
 #include <deque>
@@ -43,77 +42,14 @@ namespace asio = boost::asio;
 using namespace std::chrono_literals;
 using asio::use_awaitable;
 using weir::job_id;
+using weir_test::child_program;
+using weir_test::queue_of_child;
 using weir_test::redis_server;
-
-extern char** environ;
+using weir_test::say;
 
 namespace {
 
 constexpr auto tuple = asio::as_tuple(use_awaitable);
-
-/// This program once more, to run the case `redis_queue_process/name` with a queue.
-class child {
- public:
-  child(const std::string& name, const std::string& url) {
-    std::array<int, 2> ends{};
-    BOOST_TEST_REQUIRE(pipe(ends.data()) == 0);
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
-    posix_spawn_file_actions_addclose(&actions, ends[0]);
-    setenv("WEIR_QUEUE_URL", url.c_str(), 1);
-    std::string run = "--run_test=redis_queue_process/" + name;
-    std::string program = "weir_child";
-    std::string quiet = "--log_level=nothing";
-    std::string no_report = "--report_level=no";
-    std::string no_catch = "--catch_system_errors=no";
-    const std::array<char*, 6> arguments{program.data(),   run.data(),      quiet.data(),
-                                         no_report.data(), no_catch.data(), nullptr};
-    const int failed =
-        posix_spawn(&pid_, "/proc/self/exe", &actions, nullptr, arguments.data(), environ);
-    posix_spawn_file_actions_destroy(&actions);
-    close(ends[1]);
-    out_ = ends[0];
-    BOOST_TEST_REQUIRE(failed == 0);
-  }
-  child(child&& other) noexcept
-      : pid_(std::exchange(other.pid_, 0)), out_(std::exchange(other.out_, -1)) {}
-  child& operator=(child&&) = delete;
-  ~child() {
-    if (pid_ != 0) kill(), wait();
-    if (out_ >= 0) close(out_);
-  }
-
-  void kill() const { ::kill(pid_, SIGKILL); }
-
-  /// \returns the status of `waitpid`.
-  int wait() {
-    int status = 0;
-    const pid_t pid = std::exchange(pid_, 0);
-    while (waitpid(pid, &status, 0) < 0 && errno == EINTR) continue;
-    return status;
-  }
-
-  /// The next number that it has written; 0 at the end.
-  job_id read() const {
-    job_id id = 0;
-    return ::read(out_, &id, sizeof id) == sizeof id ? id : 0;
-  }
-
- private:
-  pid_t pid_ = 0;
-  int out_ = -1;
-};
-
-void say(job_id id) {
-  if (write(1, &id, sizeof id) != sizeof id) std::abort();
-}
-
-std::string url_of_child() {
-  const char* url = std::getenv("WEIR_QUEUE_URL");
-  BOOST_TEST_REQUIRE(url);
-  return url;
-}
 
 void fill(const std::string& url, int jobs, int max_attempts) {
   asio::thread_pool threads(1);
@@ -140,7 +76,7 @@ BOOST_AUTO_TEST_SUITE(redis_queue_process, *boost::unit_test::disabled())
 /// Takes jobs, says which, and acknowledges them, until there are none.
 BOOST_AUTO_TEST_CASE(work) {
   asio::io_context context(1);
-  weir::redis_queue queue(context.get_executor(), url_of_child());
+  weir::redis_queue queue(context.get_executor(), queue_of_child());
   int workers = 4;
   const auto worker = [&]() -> asio::awaitable<void> {
     for (;;) {
@@ -161,7 +97,7 @@ BOOST_AUTO_TEST_CASE(work) {
 BOOST_AUTO_TEST_CASE(die) {
   asio::thread_pool threads(1);
   {
-    weir::redis_queue queue(threads.get_executor(), url_of_child());
+    weir::redis_queue queue(threads.get_executor(), queue_of_child());
     const auto leases = queue.async_lease({.lease_for = 1ms}, asio::use_future).get();
     if (!leases.empty()) raise(SIGKILL);
   }
@@ -171,7 +107,7 @@ BOOST_AUTO_TEST_CASE(die) {
 /// Adds jobs, says which were accepted, and runs them, for ever.
 BOOST_AUTO_TEST_CASE(serve) {
   asio::io_context context(1);
-  weir::redis_queue queue(context.get_executor(), url_of_child());
+  weir::redis_queue queue(context.get_executor(), queue_of_child());
   const auto add = [&]() -> asio::awaitable<void> {
     for (;;) {
       const auto [ec, e] = co_await queue.async_enqueue({.kind = "work", .keep = 1h}, tuple);
@@ -217,11 +153,11 @@ BOOST_AUTO_TEST_CASE(eight_processes_claim_each_of_ten_thousand_jobs_once) {
   constexpr std::size_t jobs = 10'000;
   redis_server server;
   fill(server.url(), jobs, 20);
-  std::vector<child> workers;
-  for (int i = 0; i < 8; ++i) workers.emplace_back("work", server.url());
+  std::vector<child_program> workers;
+  for (int i = 0; i < 8; ++i) workers.emplace_back("redis_queue_process/work", server.url());
   std::map<job_id, int> runs;
   std::vector<std::future<std::vector<job_id>>> said;
-  for (child& c : workers)
+  for (child_program& c : workers)
     said.push_back(std::async(std::launch::async, [&c] {
       std::vector<job_id> ids;
       while (const job_id id = c.read()) ids.push_back(id);
@@ -229,7 +165,7 @@ BOOST_AUTO_TEST_CASE(eight_processes_claim_each_of_ten_thousand_jobs_once) {
     }));
   for (auto& s : said)
     for (const job_id id : s.get()) ++runs[id];
-  for (child& c : workers) BOOST_TEST(c.wait() == 0);
+  for (child_program& c : workers) BOOST_TEST(c.wait() == 0);
   BOOST_TEST(runs.size() == jobs);
   BOOST_TEST(std::all_of(runs.begin(), runs.end(), [](const auto& r) { return r.second == 1; }));
   BOOST_TEST(server.run({"GET", "weir:{default}:tokens"}) == std::to_string(jobs));
@@ -240,14 +176,14 @@ BOOST_AUTO_TEST_CASE(job_that_kills_its_process_is_dead_after_exactly_its_attemp
   redis_server server;
   fill(server.url(), 1, 3);
   for (int attempt = 1; attempt <= 3;) {
-    const int status = child("die", server.url()).wait();
+    const int status = child_program("redis_queue_process/die", server.url()).wait();
     if (status == 0) continue;  // the lease, of a millisecond, had not run out
     BOOST_TEST(WIFSIGNALED(status));
     BOOST_TEST(WTERMSIG(status) == SIGKILL);
     ++attempt;
   }
   while (server.run({"ZCARD", "weir:{default}:dead"}) == "0")
-    BOOST_TEST_REQUIRE(child("die", server.url()).wait() == 0);
+    BOOST_TEST_REQUIRE(child_program("redis_queue_process/die", server.url()).wait() == 0);
   BOOST_TEST(server.run({"HGET", "weir:{default}:job:1", "attempt"}) == "3");
   BOOST_TEST(server.run({"HGET", "weir:{default}:job:1", "state"}) == "7");
 }
@@ -259,7 +195,7 @@ BOOST_AUTO_TEST_CASE(killed_at_any_moment_what_was_accepted_is_done_or_pending) 
   weir::test::random draw(4711);
   constexpr int rounds = 25;
   for (int round = 0; round < rounds; ++round) {
-    child service("serve", server.url());
+    child_program service("redis_queue_process/serve", server.url());
     for (auto left = 1 + draw.below(20); left != 0; --left)
       if (const job_id id = service.read(); id != 0) accepted.insert(id);
     dawdle(draw.below(2000));

@@ -1,6 +1,7 @@
 // Copyright (c) 2026 The weir authors
 // Distributed under the Boost Software License, Version 1.0. (See LICENSE)
 
+#include "../child_program.hpp"
 #include "../sqlite_fixture.hpp"
 
 #include <weir/sqlite_queue.hpp>
@@ -16,13 +17,10 @@
 #include <boost/test/unit_test.hpp>
 
 #include <signal.h>
-#include <spawn.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <array>
 #include <atomic>
-#include <cerrno>
 #include <chrono>
 #include <cstdlib>
 #include <future>
@@ -37,76 +35,14 @@ namespace asio = boost::asio;
 using namespace std::chrono_literals;
 using asio::use_awaitable;
 using weir::job_id;
+using weir_test::child_program;
 using weir_test::execute;
 using weir_test::other_connection;
+using weir_test::queue_of_child;
+using weir_test::say;
 using weir_test::scratch_directory;
 
-extern char** environ;
-
 namespace {
-
-/// This program once more, to run the case `process/name` with a file.
-class child {
- public:
-  child(const std::string& name, const std::string& file) {
-    std::array<int, 2> ends{};
-    BOOST_TEST_REQUIRE(pipe(ends.data()) == 0);
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
-    posix_spawn_file_actions_addclose(&actions, ends[0]);
-    setenv("WEIR_QUEUE_FILE", file.c_str(), 1);
-    std::string run = "--run_test=sqlite_queue_process/" + name;
-    std::string program = "weir_child";
-    std::string quiet = "--log_level=nothing";
-    std::string no_report = "--report_level=no";
-    std::string no_catch = "--catch_system_errors=no";
-    const std::array<char*, 6> arguments{program.data(),   run.data(),      quiet.data(),
-                                         no_report.data(), no_catch.data(), nullptr};
-    const int failed =
-        posix_spawn(&pid_, "/proc/self/exe", &actions, nullptr, arguments.data(), environ);
-    posix_spawn_file_actions_destroy(&actions);
-    close(ends[1]);
-    out_ = ends[0];
-    BOOST_TEST_REQUIRE(failed == 0);
-  }
-  child(child&& other) noexcept
-      : pid_(std::exchange(other.pid_, 0)), out_(std::exchange(other.out_, -1)) {}
-  child& operator=(child&&) = delete;
-  ~child() {
-    if (pid_ != 0) kill(), wait();
-    if (out_ >= 0) close(out_);
-  }
-
-  void kill() const { ::kill(pid_, SIGKILL); }
-
-  /// \returns the status of `waitpid`.
-  int wait() {
-    int status = 0;
-    while (waitpid(std::exchange(pid_, 0), &status, 0) < 0 && errno == EINTR) continue;
-    return status;
-  }
-
-  /// The next number that it has written; 0 at the end.
-  job_id read() const {
-    job_id id = 0;
-    return ::read(out_, &id, sizeof id) == sizeof id ? id : 0;
-  }
-
- private:
-  pid_t pid_ = 0;
-  int out_ = -1;
-};
-
-void say(job_id id) {
-  if (write(1, &id, sizeof id) != sizeof id) std::abort();
-}
-
-std::string file_of_child() {
-  const char* file = std::getenv("WEIR_QUEUE_FILE");
-  BOOST_TEST_REQUIRE(file);
-  return file;
-}
 
 weir::sqlite_queue::effect note(const char* table, job_id id) {
   return [=](sqlite3* db) {
@@ -116,7 +52,7 @@ weir::sqlite_queue::effect note(const char* table, job_id id) {
   };
 }
 
-void fill(const std::string& file, int jobs, int max_attempts) {
+void fill_file(const std::string& file, int jobs, int max_attempts) {
   asio::thread_pool threads(1);
   weir::sqlite_queue queue(threads.get_executor(), file);
   std::vector<weir::job_request> batch(
@@ -134,7 +70,7 @@ BOOST_AUTO_TEST_SUITE(sqlite_queue_process, *boost::unit_test::disabled())
 /// Takes jobs, and notes each in the transaction that acknowledges it, until there are none.
 BOOST_AUTO_TEST_CASE(work) {
   asio::io_context context(1);
-  weir::sqlite_queue queue(context.get_executor(), file_of_child(), {.busy_timeout = 60s});
+  weir::sqlite_queue queue(context.get_executor(), queue_of_child(), {.busy_timeout = 60s});
   const auto worker = [&]() -> asio::awaitable<void> {
     for (;;) {
       const auto leases = co_await queue.async_lease({.max = 7, .lease_for = 1h}, use_awaitable);
@@ -154,7 +90,7 @@ BOOST_AUTO_TEST_CASE(work) {
 /// Takes a job that kills it.
 BOOST_AUTO_TEST_CASE(die) {
   asio::thread_pool threads(1);
-  weir::sqlite_queue queue(threads.get_executor(), file_of_child());
+  weir::sqlite_queue queue(threads.get_executor(), queue_of_child());
   const auto leases = queue.async_lease({.lease_for = 1ms}, asio::use_future).get();
   if (!leases.empty()) raise(SIGKILL);
 }
@@ -162,7 +98,7 @@ BOOST_AUTO_TEST_CASE(die) {
 /// Adds jobs, says which were accepted, and runs them, for ever.
 BOOST_AUTO_TEST_CASE(serve) {
   asio::io_context context(1);
-  weir::sqlite_queue queue(context.get_executor(), file_of_child());
+  weir::sqlite_queue queue(context.get_executor(), queue_of_child());
   const auto add = [&]() -> asio::awaitable<void> {
     for (;;) {
       const weir::enqueued e = co_await queue.async_enqueue({.kind = "work"}, use_awaitable);
@@ -190,11 +126,11 @@ BOOST_AUTO_TEST_SUITE(sqlite_queue_stress)
 BOOST_AUTO_TEST_CASE(eight_processes_run_each_job_once) {
   constexpr int jobs = 2000;
   const scratch_directory dir;
-  fill(dir.file(), jobs, 20);
+  fill_file(dir.file(), jobs, 20);
   other_connection(dir.file()).run("CREATE TABLE runs (job INTEGER)");
-  std::vector<child> workers;
-  for (int i = 0; i < 8; ++i) workers.emplace_back("work", dir.file());
-  for (child& c : workers) BOOST_TEST(c.wait() == 0);
+  std::vector<child_program> workers;
+  for (int i = 0; i < 8; ++i) workers.emplace_back("sqlite_queue_process/work", dir.file());
+  for (child_program& c : workers) BOOST_TEST(c.wait() == 0);
   other_connection db(dir.file());
   BOOST_TEST(db.number("SELECT count(*) FROM runs") == jobs);
   BOOST_TEST(db.number("SELECT count(DISTINCT job) FROM runs") == jobs);
@@ -204,13 +140,14 @@ BOOST_AUTO_TEST_CASE(eight_processes_run_each_job_once) {
 
 BOOST_AUTO_TEST_CASE(job_that_kills_its_process_is_dead_after_exactly_its_attempts) {
   const scratch_directory dir;
-  fill(dir.file(), 1, 3);
+  fill_file(dir.file(), 1, 3);
   for (int attempt = 1; attempt <= 3; ++attempt) {
-    const int status = child("die", dir.file()).wait();
+    const int status = child_program("sqlite_queue_process/die", dir.file()).wait();
     BOOST_TEST(WIFSIGNALED(status));
     BOOST_TEST(WTERMSIG(status) == SIGKILL);
   }
-  BOOST_TEST(child("die", dir.file()).wait() == 0);  // there is no job any more
+  BOOST_TEST(child_program("sqlite_queue_process/die", dir.file()).wait() ==
+             0);  // there is no job any more
   other_connection db(dir.file());
   BOOST_TEST(db.number("SELECT attempt FROM weir_jobs WHERE state = 7") == 3);
 }
@@ -223,7 +160,7 @@ BOOST_AUTO_TEST_CASE(killed_at_any_moment_what_was_accepted_is_done_or_pending) 
   weir::test::random draw(4711);
   constexpr int rounds = 50;
   for (int round = 0; round < rounds; ++round) {
-    child server("serve", dir.file());
+    child_program server("sqlite_queue_process/serve", dir.file());
     // Not after a time but after so many jobs, and then somewhere in what follows.
     for (auto left = 1 + draw.below(20); left != 0; --left)
       if (const job_id id = server.read(); id != 0) accepted.insert(id);

@@ -7,7 +7,7 @@
 set(WEIR_TEST_ENVIRONMENT "")
 if(WEIR_SANITIZE STREQUAL "address")
   # All seeds are run by the plain build, which is several times as fast.
-  list(APPEND WEIR_TEST_ENVIRONMENT UBSAN_OPTIONS=print_stacktrace=1 WEIR_SEEDS_AT_MOST=300)
+  list(APPEND WEIR_TEST_ENVIRONMENT UBSAN_OPTIONS=print_stacktrace=1 WEIR_SEEDS_AT_MOST=120)
 elseif(WEIR_SANITIZE STREQUAL "thread")
   list(APPEND WEIR_TEST_ENVIRONMENT TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/test/tsan.supp)
 endif()

@@ -12,7 +12,7 @@ namespace weir {
 
 namespace {
 
-class category final : public boost::system::error_category {
+class redis_error_category final : public boost::system::error_category {
  public:
   const char* name() const noexcept override { return "weir.redis"; }
 
@@ -50,7 +50,7 @@ class category final : public boost::system::error_category {
 }  // namespace
 
 const boost::system::error_category& redis_category() noexcept {
-  static const category instance;
+  static const redis_error_category instance;
   return instance;
 }
 

@@ -17,9 +17,6 @@ namespace weir::test {
 
 namespace {
 
-// The clock of each run starts at the same time, so that runs are alike to the tick.
-constexpr time_point start_of_time{std::chrono::hours(24)};
-
 // How deep dispatched handlers may run inside one another.
 constexpr int max_depth = 16;
 

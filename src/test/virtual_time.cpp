@@ -9,7 +9,7 @@
 
 namespace weir::test {
 
-virtual_time::virtual_time() : driver(std::chrono::steady_clock::now()) { make_context(); }
+virtual_time::virtual_time() : driver(start_of_time) { make_context(); }
 
 virtual_time::~virtual_time() {
   bells_.clear();

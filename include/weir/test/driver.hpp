@@ -105,6 +105,9 @@ class driver : private weir::detail::virtual_clock {
   std::optional<time_point> next_event() const noexcept { return next_event_; }
 
  protected:
+  /// Where the clock of a program starts that has nothing to do with real time.
+  static constexpr time_point start_of_time{std::chrono::hours(24)};
+
   explicit driver(time_point start);
   ~driver();
 

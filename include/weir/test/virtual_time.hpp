@@ -27,7 +27,7 @@ class virtual_time final : public driver {
  public:
   using executor_type = boost::asio::io_context::executor_type;
 
-  /// Pauses the clock at the real time.
+  /// Pauses the clock, at the same time in each run, so that runs are alike to the tick.
   virtual_time();
 
   /// Destroys what is left in its own contexts, then lets the clock go on.

@@ -4,6 +4,7 @@
 #include <weir/detail/consumer_core.hpp>
 #include <weir/detail/context_end.hpp>
 #include <weir/detail/fault_point.hpp>
+#include <weir/detail/split_mix.hpp>
 
 #include <boost/asio/error.hpp>
 #include <boost/system/errc.hpp>
@@ -38,7 +39,7 @@ consumer_core::consumer_core(std::shared_ptr<queue_backend> queue, std::shared_p
       handlers_(std::move(handlers)),
       options_(std::move(options)),
       context_ended_(context_end::flag(executor_)),
-      random_(options_.seed != 0 ? options_.seed : std::random_device()()) {
+      random_(options_.seed != 0 ? options_.seed : own_seed()) {
   for (const auto& [kind, handler] : handlers_) request_.kinds.push_back(kind);
   request_.wait = longest_wait;
   request_.lease_for = options_.lease_for;
@@ -201,6 +202,7 @@ void consumer_core::give_leases(const error_code& ec, std::vector<lease> leases)
       if (!hand_over(std::move(l), rooms)) failed = true;
   } else if (!leases.empty()) {
     std::vector<lease_key> keys;
+    keys.reserve(leases.size());
     for (const lease& l : leases) keys.push_back(l.key);
     queue_->give_back(keys);
   }

@@ -3,6 +3,7 @@
 
 #include <weir/detail/periodic_state.hpp>
 #include <weir/detail/require.hpp>
+#include <weir/detail/split_mix.hpp>
 #include <weir/periodic_jobs.hpp>
 
 #include <algorithm>
@@ -40,11 +41,6 @@ std::string due_text(wall_time t) {
   return text.data();
 }
 
-std::uint64_t periodic_seed() {
-  std::random_device device;
-  return (std::uint64_t{device()} << 32U) | device();
-}
-
 }  // namespace
 
 namespace detail {
@@ -53,7 +49,7 @@ periodic_state::periodic_state(task_queue& queue, periodic_options options)
     : queue_(queue),
       executor_(queue.get_executor()),
       options_(std::move(options)),
-      random_(options_.seed != 0 ? options_.seed : periodic_seed()) {
+      random_(options_.seed != 0 ? options_.seed : own_seed()) {
   require(options_.clock_difference >= duration::zero() && options_.backoff.valid(), periodic_name);
 }
 

@@ -3,14 +3,13 @@
 
 #include <weir/detail/require.hpp>
 #include <weir/detail/run_until.hpp>
+#include <weir/detail/split_mix.hpp>
 #include <weir/retry.hpp>
 
 #include <boost/asio/error.hpp>
 #include <boost/system/errc.hpp>
 
 #include <algorithm>
-#include <atomic>
-#include <random>
 
 namespace weir {
 
@@ -19,36 +18,6 @@ namespace {
 bool valid(const retry_options& o) noexcept {
   return o.max_attempts >= 1 && o.total >= duration::zero() &&
          o.attempt_timeout >= duration::zero() && o.backoff.valid();
-}
-
-/// The generator known as SplitMix64, by Steele, Lea, Flood (2014): eight bytes of state, where the
-/// standard's have up to 2,500.
-class split_mix {
- public:
-  using result_type = std::uint64_t;
-  explicit split_mix(std::uint64_t& state) noexcept : state_(state) {}
-  static constexpr result_type min() noexcept { return 0; }
-  static constexpr result_type max() noexcept { return ~result_type{0}; }
-  result_type operator()() noexcept {
-    state_ += 0x9e3779b97f4a7c15U;
-    std::uint64_t z = state_;
-    z = (z ^ (z >> 30U)) * 0xbf58476d1ce4e5b9U;
-    z = (z ^ (z >> 27U)) * 0x94d049bb133111ebU;
-    return z ^ (z >> 31U);
-  }
-
- private:
-  std::uint64_t& state_;
-};
-
-/// Another each time, in this process and in those beside it.
-std::uint64_t own_seed() {
-  static std::atomic<std::uint64_t> last{[] {
-    std::random_device device;
-    return (std::uint64_t{device()} << 32U) | device();
-  }()};
-  std::uint64_t state = last.fetch_add(0x9e3779b97f4a7c15U, std::memory_order_relaxed);
-  return split_mix(state)();
 }
 
 retry_advice advice_for(const error_code& ec) noexcept {
@@ -102,7 +71,7 @@ retry_course::retry_course(const retry_options& options, time_point now)
                                                ? time_point::max()
                                                : saturating_add(now, options.total))),
       backoff_(options.backoff),
-      random_(options.seed != 0 ? options.seed : own_seed()) {
+      random_(options.seed != 0 ? options.seed : detail::own_seed()) {
   if (deadline_ <= now) throw_deadline_exceeded(nullptr);
   if (options_.budget) options_.budget->deposit(now);
 }
@@ -115,7 +84,7 @@ attempt retry_course::next(time_point now) noexcept {
 }
 
 duration retry_course::delay(const std::exception_ptr& error, duration at_least, time_point now) {
-  split_mix generator(random_);
+  detail::split_mix generator(random_);
   const duration wait =
       saturating_add(time_point() + at_least, backoff_.next(generator)) - time_point();
   give_up reason{};

@@ -5,6 +5,7 @@
 
 #include "redis/error.hpp"
 
+#include <weir/detail/split_mix.hpp>
 #include <weir/redis_queue.hpp>
 
 #include <boost/asio/error.hpp>
@@ -60,7 +61,7 @@ connection::connection(strand ex, address to, duration connect_timeout,
       preamble_(greeting_of(to_, {}).size()),
       user_(who),
       backoff_(between_attempts),
-      random_(std::random_device()()),
+      random_(detail::own_seed()),
       strand_(std::move(ex)),
       resolver_(strand_),
       socket_(strand_),

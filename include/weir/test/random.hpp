@@ -4,15 +4,14 @@
 #ifndef WEIR_TEST_RANDOM_HPP
 #define WEIR_TEST_RANDOM_HPP
 
+#include <weir/detail/split_mix.hpp>
+
 #include <cstdint>
 
 namespace weir::test {
 
 /// Numbers drawn from a seed, the same with every compiler and library. A generator for the
 /// standard distributions too.
-///
-/// Source: Steele, Lea, Flood, "Fast Splittable Pseudorandom Number Generators" (2014), the
-/// generator known as SplitMix64.
 class random {
  public:
   using result_type = std::uint64_t;
@@ -22,13 +21,7 @@ class random {
   static constexpr result_type min() noexcept { return 0; }
   static constexpr result_type max() noexcept { return ~std::uint64_t{0}; }
 
-  result_type operator()() noexcept {
-    state_ += 0x9e3779b97f4a7c15U;
-    std::uint64_t z = state_;
-    z = (z ^ (z >> 30U)) * 0xbf58476d1ce4e5b9U;
-    z = (z ^ (z >> 27U)) * 0x94d049bb133111ebU;
-    return z ^ (z >> 31U);
-  }
+  result_type operator()() noexcept { return detail::split_mix(state_)(); }
 
   /// A number below `n`, which is not 0.
   std::uint64_t below(std::uint64_t n) noexcept {

@@ -3,6 +3,7 @@
 
 // Stages whose function runs on another executor, or as tasks of a pool.
 
+#include "pipeline_kit.hpp"
 #include "sleep_for.hpp"
 
 #include <weir/pipeline.hpp>
@@ -46,21 +47,9 @@ using weir_test::sleep_for;
 
 BOOST_AUTO_TEST_SUITE(pipeline_elsewhere)
 
+using namespace weir_test::pipeline_kit;
+
 namespace {
-
-using ms = std::chrono::milliseconds;
-using ints = std::vector<int>;
-
-ints upto(int n) {
-  ints v(static_cast<std::size_t>(n));
-  std::iota(v.begin(), v.end(), 0);
-  return v;
-}
-
-asio::awaitable<int> after(weir::duration d, int value) {
-  co_await sleep_for(d);
-  co_return value;
-}
 
 weir::error_code code_of(const std::exception_ptr& e) {
   try {
@@ -72,18 +61,6 @@ weir::error_code code_of(const std::exception_ptr& e) {
 }
 
 }  // namespace
-
-/// Counts how many of it there are. Not of this file alone, or g++ warns of coroutines for it.
-struct counted {
-  explicit counted(int n) : value(n) { ++alive; }
-  counted(counted&& other) noexcept : value(other.value) { ++alive; }
-  counted(const counted& other) : value(other.value) { ++alive; }
-  counted& operator=(const counted&) = default;
-  ~counted() { --alive; }
-
-  int value;
-  static inline int alive = 0;
-};
 
 BOOST_AUTO_TEST_CASE(functions_run_on_another_executor_or_pool_and_results_come_back) {
   asio::thread_pool threads(3);

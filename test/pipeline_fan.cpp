@@ -1,6 +1,7 @@
 // Copyright (c) 2026 The weir authors
 // Distributed under the Boost Software License, Version 1.0. (See LICENSE)
 
+#include "pipeline_kit.hpp"
 #include "sleep_for.hpp"
 
 #include <weir/pipeline.hpp>
@@ -42,42 +43,9 @@ using weir_test::sleep_for;
 
 BOOST_AUTO_TEST_SUITE(pipeline_fan)
 
-namespace {
+using namespace weir_test::pipeline_kit;
 
-using ms = std::chrono::milliseconds;
-using ints = std::vector<int>;
-
-bool is_invalid(const system_error& e) { return e.code() == errc::invalid_argument; }
-
-template <typename... Ints>
-ints of(Ints... i) {
-  return {i...};
-}
-
-ints upto(int n) {
-  ints v(static_cast<std::size_t>(n));
-  std::iota(v.begin(), v.end(), 0);
-  return v;
-}
-
-asio::awaitable<int> after(weir::duration d, int value) {
-  co_await sleep_for(d);
-  co_return value;
-}
-
-/// Counts how many of it there are.
-struct counted {
-  explicit counted(int n = 0) : value(n) { ++alive; }
-  counted(counted&& other) noexcept : value(other.value) { ++alive; }
-  counted(const counted& other) : value(other.value) { ++alive; }
-  counted& operator=(const counted&) = default;
-  ~counted() { --alive; }
-
-  int value;
-  static inline int alive = 0;
-};
-
-}  // namespace
+namespace {}  // namespace
 
 // --- several sources -----------------------------------------------------------------------------
 

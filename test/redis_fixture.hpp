@@ -5,6 +5,7 @@
 #define WEIR_TEST_REDIS_FIXTURE_HPP
 
 #include "redis/connection.hpp"
+#include "scratch_directory.hpp"
 
 #include <weir/test/bell.hpp>
 #include <weir/test/driver.hpp>
@@ -45,22 +46,15 @@ class redis_server {
  public:
   explicit redis_server(std::vector<std::string> options = {"--save", "", "--appendonly", "no"})
       : options_(std::move(options)) {
-    std::string name = (std::filesystem::temp_directory_path() / "weir_redis_XXXXXX").string();
-    if (!mkdtemp(name.data())) throw std::system_error(errno, std::generic_category(), name);
-    directory_ = name;
     start();
   }
   redis_server(const redis_server&) = delete;
   redis_server& operator=(const redis_server&) = delete;
-  ~redis_server() {
-    kill();
-    std::error_code ignored;
-    std::filesystem::remove_all(directory_, ignored);
-  }
+  ~redis_server() { kill(); }
 
-  std::string socket() const { return directory_ + "/s"; }
+  std::string socket() const { return directory_.file("s"); }
   std::string url() const { return "unix://" + socket(); }
-  const std::string& directory() const noexcept { return directory_; }
+  std::string directory() const { return directory_.path().string(); }
 
   /// Returns when it takes connections, its file read.
   void start() {
@@ -74,7 +68,7 @@ class redis_server {
     std::vector<std::string> words{"setpriv", "--pdeathsig", "KILL", "redis-server"};
     for (const std::string& word :
          {std::string("--port"), std::string("0"), std::string("--unixsocket"), socket(),
-          std::string("--dir"), directory_, std::string("--daemonize"), std::string("no")})
+          std::string("--dir"), directory(), std::string("--daemonize"), std::string("no")})
       words.push_back(word);
     words.insert(words.end(), options_.begin(), options_.end());
     std::vector<char*> arguments;
@@ -134,7 +128,7 @@ class redis_server {
 
  private:
   std::vector<std::string> options_;
-  std::string directory_;
+  scratch_directory directory_;
   pid_t pid_ = 0;
   int out_ = -1;
   std::unique_ptr<redisContext, void (*)(redisContext*)> control_{nullptr, redisFree};

@@ -4,6 +4,8 @@
 #ifndef WEIR_TEST_SQLITE_FIXTURE_HPP
 #define WEIR_TEST_SQLITE_FIXTURE_HPP
 
+#include "scratch_directory.hpp"
+
 #include <sqlite3.h>
 
 #include <boost/test/unit_test.hpp>
@@ -16,28 +18,6 @@
 #include <system_error>
 
 namespace weir_test {
-
-/// A directory that goes away.
-class scratch_directory {
- public:
-  scratch_directory() {
-    std::string name = (std::filesystem::temp_directory_path() / "weir_queue_XXXXXX").string();
-    if (!mkdtemp(name.data())) throw std::system_error(errno, std::generic_category(), name);
-    path_ = name;
-  }
-  scratch_directory(const scratch_directory&) = delete;
-  scratch_directory& operator=(const scratch_directory&) = delete;
-  ~scratch_directory() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-
-  const std::filesystem::path& path() const noexcept { return path_; }
-  std::string file(const char* name = "queue.db") const { return (path_ / name).string(); }
-
- private:
-  std::filesystem::path path_;
-};
 
 /// A connection of somebody else to the file of a queue.
 class other_connection {

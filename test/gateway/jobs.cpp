@@ -3,6 +3,7 @@
 
 // Work that is handed in, and done when there is room: from `POST /jobs` to its result.
 
+#include "../scratch_directory.hpp"
 #include "fixture.hpp"
 
 #include "jobs.hpp"
@@ -63,21 +64,6 @@ asio::awaitable<json::object> wait_for(fixture& f, std::int64_t id, std::string 
     BOOST_TEST_REQUIRE((std::chrono::steady_clock::now() < limit), r.body());
   }
 }
-
-/// A directory that goes with the object.
-class directory {
- public:
-  directory() : path_((std::filesystem::temp_directory_path() / "weir-jobs-XXXXXX").string()) {
-    if (::mkdtemp(path_.data()) == nullptr) throw std::runtime_error("mkdtemp");
-  }
-  directory(const directory&) = delete;
-  directory& operator=(const directory&) = delete;
-  ~directory() { std::filesystem::remove_all(path_); }
-  std::string file(const char* name) const { return path_ + '/' + name; }
-
- private:
-  std::string path_;
-};
 
 /// The load client, on a thread of its own.
 std::future<load::job_report> run_jobs(fixture& f) {
@@ -339,7 +325,7 @@ BOOST_AUTO_TEST_CASE(result_that_is_no_text_is_in_base64) {
 }
 
 BOOST_AUTO_TEST_CASE(jobs_outlive_the_gateway_and_so_do_their_keys_and_results) {
-  const directory temporary;
+  const weir_test::scratch_directory temporary;
   options.jobs.queue = temporary.file("jobs.db");
   static constexpr std::string_view key = "Idempotency-Key: k1\r\n";
   run([](fixture& f) -> asio::awaitable<void> {

@@ -2,6 +2,7 @@
 // Distributed under the Boost Software License, Version 1.0. (See LICENSE)
 
 #include "../child_program.hpp"
+#include "../queue_crowd.hpp"
 #include "../redis_fixture.hpp"
 
 #include <weir/redis_queue.hpp>
@@ -25,7 +26,6 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <deque>
@@ -244,46 +244,22 @@ BOOST_AUTO_TEST_CASE(killed_at_any_moment_what_was_accepted_is_done_or_pending) 
 BOOST_AUTO_TEST_CASE(threads_and_queues_on_one_server_lose_nothing_while_connections_die) {
   redis_server server;
   asio::thread_pool threads(4);
-  constexpr int each = 100;
-  constexpr int producers = 6;
-  std::atomic<int> done{0};
-  std::vector<std::future<void>> ended;
+  weir_test::queue_crowd crowd(100);
   {
     std::array<weir::redis_queue, 2> queues{
         weir::redis_queue(threads.get_executor(), server.url()),
         weir::redis_queue(threads.get_executor(), server.url())};
-    const auto produce = [&](weir::redis_queue& queue) -> asio::awaitable<void> {
-      for (int i = 0; i < each; ++i)
-        co_await queue.async_enqueue({.kind = "a", .priority = i % 3}, use_awaitable);
-    };
-    const auto consume = [&](weir::redis_queue& queue) -> asio::awaitable<void> {
-      while (done < each * producers) {
-        const auto leases =
-            co_await queue.async_lease({.max = 3, .wait = 20ms, .lease_for = 1h}, use_awaitable);
-        for (const weir::lease& l : leases) {
-          if (l.job.attempt == 1 && l.key.id % 5 == 0) {
-            co_await queue.async_nack(l.key, {}, use_awaitable);
-            continue;
-          }
-          co_await queue.async_ack(l.key, use_awaitable);
-          ++done;
-        }
-      }
-    };
-    for (int i = 0; i < producers; ++i)
-      ended.push_back(asio::co_spawn(threads, produce(queues[i % 2U]), asio::use_future));
-    for (int i = 0; i < 4; ++i)
-      ended.push_back(asio::co_spawn(threads, consume(queues[i % 2U]), asio::use_future));
+    crowd.start(threads, queues[0], queues[1]);
     for (const char* type : {"normal", "pubsub"})
       for (int i = 0; i < 10; ++i) {
         server.run({"CLIENT", "KILL", "TYPE", type, "SKIPME", "yes"});
         dawdle(500);
       }
-    for (auto& e : ended) BOOST_CHECK_NO_THROW(e.get());
+    crowd.wait();
   }
   threads.join();
-  BOOST_TEST(done == each * producers);
-  BOOST_TEST(server.run({"GET", "weir:{default}:ids"}) == std::to_string(each * producers));
+  BOOST_TEST(crowd.done() == crowd.all());
+  BOOST_TEST(server.run({"GET", "weir:{default}:ids"}) == std::to_string(crowd.all()));
   BOOST_TEST(server.run({"XLEN", "weir:{default}:leases"}) == "0");
 }
 

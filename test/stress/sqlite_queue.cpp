@@ -2,6 +2,7 @@
 // Distributed under the Boost Software License, Version 1.0. (See LICENSE)
 
 #include "../child_program.hpp"
+#include "../queue_crowd.hpp"
 #include "../sqlite_fixture.hpp"
 
 #include <weir/sqlite_queue.hpp>
@@ -20,7 +21,6 @@
 #include <sys/wait.h>
 
 #include <array>
-#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <future>
@@ -191,40 +191,16 @@ BOOST_AUTO_TEST_CASE(killed_at_any_moment_what_was_accepted_is_done_or_pending) 
 BOOST_AUTO_TEST_CASE(threads_and_queues_on_one_file_meet_no_busy_and_lose_nothing) {
   const scratch_directory dir;
   asio::thread_pool threads(4);
-  constexpr int each = 60;
-  constexpr int producers = 6;
-  std::atomic<int> done{0};
-  std::vector<std::future<void>> ended;
+  weir_test::queue_crowd crowd(60);
   {
     std::array<weir::sqlite_queue, 2> queues{
         weir::sqlite_queue(threads.get_executor(), dir.file(), {.busy_timeout = 60s}),
         weir::sqlite_queue(threads.get_executor(), dir.file(), {.busy_timeout = 60s})};
-    const auto produce = [&](weir::sqlite_queue& queue) -> asio::awaitable<void> {
-      for (int i = 0; i < each; ++i)
-        co_await queue.async_enqueue({.kind = "a", .priority = i % 3}, use_awaitable);
-    };
-    const auto consume = [&](weir::sqlite_queue& queue) -> asio::awaitable<void> {
-      while (done < each * producers) {
-        const auto leases =
-            co_await queue.async_lease({.max = 3, .wait = 20ms, .lease_for = 1h}, use_awaitable);
-        for (const weir::lease& l : leases) {
-          if (l.job.attempt == 1 && l.key.id % 5 == 0) {
-            co_await queue.async_nack(l.key, {}, use_awaitable);
-            continue;
-          }
-          co_await queue.async_ack(l.key, use_awaitable);
-          ++done;
-        }
-      }
-    };
-    for (int i = 0; i < producers; ++i)
-      ended.push_back(asio::co_spawn(threads, produce(queues[i % 2U]), asio::use_future));
-    for (int i = 0; i < 4; ++i)
-      ended.push_back(asio::co_spawn(threads, consume(queues[i % 2U]), asio::use_future));
-    for (auto& e : ended) BOOST_CHECK_NO_THROW(e.get());
+    crowd.start(threads, queues[0], queues[1]);
+    crowd.wait();
   }
   threads.join();
-  BOOST_TEST(done == each * producers);
+  BOOST_TEST(crowd.done() == crowd.all());
   other_connection db(dir.file());
   BOOST_TEST(db.number("SELECT count(*) FROM weir_jobs") == 0);
   BOOST_TEST(db.counts_are_right());

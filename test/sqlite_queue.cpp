@@ -325,6 +325,24 @@ BOOST_FIXTURE_TEST_CASE(older_tables_are_brought_up_and_jobs_stay, fixture) {
                           std::to_string(id)) == 1);
 }
 
+BOOST_FIXTURE_TEST_CASE(tables_of_the_first_version_serve_the_jobs_in_them, fixture) {
+  close();
+  std::filesystem::remove(dir.file());
+  {
+    weir::sqlite::database db(dir.file(), 1s);
+    weir::sqlite::migrate(db, weir::sqlite::schema_steps().first(1));
+    db.run(
+        "INSERT INTO weir_jobs (state, at, max_attempts, priority, run_at, keep, unique_for, kind,"
+        " user, unique_key, headers, payload) VALUES (4, 1, 2, 0, 1, 0, 0, 'a', '', '', x'', x'')");
+    db.run("UPDATE weir_counts SET jobs = 1 WHERE state = 4");
+  }
+  open();
+  const auto leases = client->take();
+  BOOST_TEST_REQUIRE(leases.size() == 1U);
+  BOOST_TEST(!client->ack(leases.at(0).key));
+  BOOST_TEST(other_connection(dir.file()).counts_are_right());
+}
+
 // ---- Limits
 
 BOOST_FIXTURE_TEST_CASE(capacity_bounds_jobs_in_every_state, fixture) {

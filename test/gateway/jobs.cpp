@@ -6,6 +6,10 @@
 #include "../scratch_directory.hpp"
 #include "fixture.hpp"
 
+#if defined(WEIR_HAS_REDIS)
+#include "../redis_fixture.hpp"
+#endif
+
 #include "jobs.hpp"
 
 #include <boost/asio/use_awaitable.hpp>
@@ -74,6 +78,9 @@ std::future<load::job_report> run_jobs(fixture& f) {
 
 constexpr std::string_view hash_of_abc =
     "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad\n";
+
+/// The same job however often it is handed in.
+std::string hash_once() { return post("/jobs?kind=hash", "ada", "abc", "Idempotency-Key: k1\r\n"); }
 
 }  // namespace
 
@@ -161,15 +168,14 @@ BOOST_AUTO_TEST_CASE(what_is_not_there_gets_404_and_a_wrong_method_405) {
 
 BOOST_AUTO_TEST_CASE(repeated_request_with_the_same_key_is_the_same_job) {
   run([](fixture& f) -> asio::awaitable<void> {
-    const std::string once = post("/jobs?kind=hash", "ada", "abc", "Idempotency-Key: k1\r\n");
-    const std::int64_t id = co_await hand_in(f, once);
-    const response again = co_await ask(f, once);
+    const std::int64_t id = co_await hand_in(f, hash_once());
+    const response again = co_await ask(f, hash_once());
     BOOST_TEST(again.result_int() == 202U);
     BOOST_TEST(object_in(again).at("id").as_int64() == id);
     BOOST_TEST(object_in(again).at("duplicate").as_bool());
     co_await wait_for(f, id, "ada", "done");
     // Also when it is done.
-    BOOST_TEST(co_await hand_in(f, once) == id);
+    BOOST_TEST(co_await hand_in(f, hash_once()) == id);
     // Another user's key of the same name is another key.
     const std::int64_t other =
         co_await hand_in(f, post("/jobs?kind=hash", "ben", "abc", "Idempotency-Key: k1\r\n"));
@@ -324,33 +330,69 @@ BOOST_AUTO_TEST_CASE(result_that_is_no_text_is_in_base64) {
   });
 }
 
+namespace {
+
+/// A job that is done, one that runs, and one that is scheduled when the gateway ends.
+asio::awaitable<void> first_life(fixture& f) {
+  const std::int64_t first = co_await hand_in(f, hash_once());
+  BOOST_TEST(first == 1);
+  co_await wait_for(f, first, "ada", "done");
+  co_await hand_in(f, post("/jobs?kind=sleep&ms=60000", "ada"));
+  co_await f.until([&] { return f.metrics().active == 1; });
+  co_await hand_in(f, post("/jobs?kind=hash&delay_ms=100", "ben", "abc"));
+  co_await f.shut_down(0s);
+}
+
+asio::awaitable<void> second_life(fixture& f) {
+  BOOST_TEST(co_await hand_in(f, hash_once()) == 1);
+  const json::object done = co_await wait_for(f, 1, "ada", "done");
+  BOOST_TEST(done.at("result").as_string() == hash_of_abc);
+  co_await wait_for(f, 3, "ben", "done");
+  // What was cut short goes on at once, its attempt not spent.
+  const json::object running = co_await wait_for(f, 2, "ada", "leased");
+  BOOST_TEST(running.at("attempt").as_int64() == 1);
+  const response taken = co_await ask(f, text_of("DELETE", job_path(2), "ada"));
+  BOOST_TEST(taken.result_int() == 200U);
+  co_await f.shut_down(0s);
+}
+
+}  // namespace
+
 BOOST_AUTO_TEST_CASE(jobs_outlive_the_gateway_and_so_do_their_keys_and_results) {
   const weir_test::scratch_directory temporary;
   options.jobs.queue = temporary.file("jobs.db");
-  static constexpr std::string_view key = "Idempotency-Key: k1\r\n";
+  run(first_life);
+  run(second_life);
+}
+
+#if defined(WEIR_HAS_REDIS)
+BOOST_AUTO_TEST_CASE(jobs_on_redis_outlive_the_gateway_and_the_server) {
+  weir_test::redis_server server({"--save", "", "--appendonly", "yes", "--appendfsync", "always"});
+  options.jobs.queue = server.url() + "#gateway";
+  run(first_life);
+  server.kill();
+  server.start();
+  run(second_life);
+}
+
+BOOST_AUTO_TEST_CASE(dead_letter_on_redis_can_be_run_again) {
+  options.jobs.queue = weir_test::shared_server().url() + "#gateway_dead";
   run([](fixture& f) -> asio::awaitable<void> {
-    const std::int64_t first = co_await hand_in(f, post("/jobs?kind=hash", "ada", "abc", key));
-    BOOST_TEST(first == 1);
-    co_await wait_for(f, first, "ada", "done");
-    co_await hand_in(f, post("/jobs?kind=sleep&ms=60000", "ada"));
-    co_await f.until([&] { return f.metrics().active == 1; });
-    // One that waits for room, and one that is scheduled.
-    co_await hand_in(f, post("/jobs?kind=hash&delay_ms=100", "ben", "abc"));
-    co_await f.shut_down(0s);
-  });
-  run([](fixture& f) -> asio::awaitable<void> {
-    BOOST_TEST(co_await hand_in(f, post("/jobs?kind=hash", "ada", "abc", key)) == 1);
-    const json::object done = co_await wait_for(f, 1, "ada", "done");
-    BOOST_TEST(done.at("result").as_string() == hash_of_abc);
-    co_await wait_for(f, 3, "ben", "done");
-    // What was cut short goes on at once, its attempt not spent.
-    const json::object running = co_await wait_for(f, 2, "ada", "leased");
-    BOOST_TEST(running.at("attempt").as_int64() == 1);
-    const response taken = co_await ask(f, text_of("DELETE", job_path(2), "ada"));
-    BOOST_TEST(taken.result_int() == 200U);
-    co_await f.shut_down(0s);
+    co_await f.queue().async_enqueue({.kind = "sleep", .payload = "soon", .user = "ada"},
+                                     asio::use_awaitable);
+    co_await f.until([&] { return f.server().jobs().dead == 1; });
+    const response page = co_await ask(f, text_of("GET", "/dead", ""));
+    const json::object told = object_in(page);
+    const json::array& letters = told.at("jobs").as_array();
+    BOOST_TEST_REQUIRE(letters.size() == 1U);
+    BOOST_TEST(letters[0].at("reason").as_string() == "ms is not a number of milliseconds");
+    const std::string path = "/dead/" + std::to_string(letters[0].at("id").as_int64()) + "/requeue";
+    const response put_back = co_await ask(f, post(path, ""));
+    BOOST_TEST(put_back.result_int() == 200U);
+    co_await f.until([&] { return f.server().jobs().dead == 2; });
   });
 }
+#endif
 
 BOOST_AUTO_TEST_CASE(load_client_sees_each_job_done) {
   options.jobs.rate = 0;

@@ -25,6 +25,7 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -42,35 +43,43 @@ const std::string payload(100, 'x');
 
 int rounds(const arguments& args) { return args.number("jobs", 20'000) / callers; }
 
-void report(clock::time_point start, int jobs) {
+void report(const char* name, clock::time_point start, int jobs) {
   const std::chrono::duration<double, std::micro> took = clock::now() - start;
-  result("jobs_redis", took.count() / jobs, "us");
+  result(name, took.count() / jobs, "us");
 }
 
 // ---- weir: callers each of whom waits for one answer before the next request.
 
-void jobs(const arguments& args) {
+/// Runs `one`, a coroutine, so many times, for so many callers at once, on a queue of its own.
+template <typename F>
+clock::time_point for_each_of(const arguments& args, int times, int at_once, F one) {
   asio::io_context context(1);
   weir::redis_queue queue(context.get_executor(), "unix://" + args.text("socket"),
                           {.name = "weir"});
-  int left = callers;
+  int left = at_once;
   std::exception_ptr failed;
   const auto caller = [&]() -> asio::awaitable<void> {
-    for (int i = 0; i < rounds(args); ++i) {
-      co_await queue.async_enqueue({.kind = "mail", .payload = payload}, asio::use_awaitable);
-      const auto leases = co_await queue.async_lease({.lease_for = 1h}, asio::use_awaitable);
-      co_await queue.async_ack(leases.at(0).key, asio::use_awaitable);
-    }
+    for (int i = 0; i < times; ++i) co_await one(queue);
   };
   const auto start = clock::now();
-  for (int i = 0; i < callers; ++i)
+  for (int i = 0; i < at_once; ++i)
     asio::co_spawn(context, caller, [&](const std::exception_ptr& e) {
       failed = e ? e : failed;
       if (--left == 0) queue.close();
     });
   context.run();
   if (failed) std::rethrow_exception(failed);
-  report(start, rounds(args) * callers);
+  return start;
+}
+
+void jobs(const arguments& args) {
+  const auto one = [](weir::task_queue& queue) -> asio::awaitable<void> {
+    co_await queue.async_enqueue({.kind = "mail", .payload = payload}, asio::use_awaitable);
+    const auto leases = co_await queue.async_lease({.lease_for = 1h}, asio::use_awaitable);
+    co_await queue.async_ack(leases.at(0).key, asio::use_awaitable);
+  };
+  const auto start = for_each_of(args, rounds(args), callers, one);
+  report("jobs_redis", start, rounds(args) * callers);
 }
 
 // ---- hiredis: the commands of all callers are sent at once, and then all answers are read.
@@ -150,12 +159,40 @@ void jobs_pipelined(const arguments& args) {
                   weir::settle_request{.key = leased[static_cast<std::size_t>(i)]});
     for (int i = 0; i < callers; ++i) server.answer();
   }
-  report(start, rounds(args) * callers);
+  report("jobs_redis", start, rounds(args) * callers);
+}
+
+// ---- weir, before a backlog.
+
+void empty_server(const std::string& socket) {
+  const std::unique_ptr<redisContext, void (*)(redisContext*)> server(
+      redisConnectUnix(socket.c_str()), redisFree);
+  if (!server || server->err != 0) throw std::runtime_error("no server at " + socket);
+  freeReplyObject(redisCommand(server.get(), "FLUSHALL"));
+}
+
+void lease_of_backlog(const arguments& args) {
+  constexpr int part = 1000;
+  const int each = args.number("leases", 6'400) / callers;
+  const int backlog = args.text("kind") == "full" ? args.number("backlog", 1'000'000) : 0;
+  empty_server(args.text("socket"));
+  const std::vector<weir::job_request> many(part, {.kind = "mail", .payload = payload});
+  const auto fill = [&many](weir::task_queue& queue) -> asio::awaitable<void> {
+    co_await queue.async_enqueue(std::span(many), asio::use_awaitable);
+  };
+  for_each_of(args, (backlog + each * callers) / part + 1, 1, fill);
+  const auto lease = [](weir::task_queue& queue) -> asio::awaitable<void> {
+    const auto leases = co_await queue.async_lease({.lease_for = 1h}, asio::use_awaitable);
+    if (leases.empty()) throw std::runtime_error("no job was leased");
+  };
+  const auto start = for_each_of(args, each, callers, lease);
+  report("jobs_redis_backlog", start, each * callers);
 }
 
 const scenario_table scenarios = {
     {{"weir", "jobs_redis"}, jobs},
     {{"hiredis", "jobs_redis"}, jobs_pipelined},
+    {{"weir", "jobs_redis_backlog"}, lease_of_backlog},
 };
 
 }  // namespace

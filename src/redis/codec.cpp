@@ -36,7 +36,7 @@ std::span<redisReply* const> elements_of(const redisReply& r) {
 }
 
 /// A span that is not zero does not become so.
-std::int64_t to_microseconds(duration d) noexcept {
+std::int64_t microseconds_in(duration d) noexcept {
   return std::min<std::int64_t>(std::chrono::ceil<microseconds>(d).count(), last_microsecond);
 }
 
@@ -107,18 +107,18 @@ void write(words& to, const enqueue_request& r) {
     to.add(n.job.user);
     to.add(n.job.priority);
     to.add(n.timed ? "1" : "0");
-    to.add(n.timed ? to_microseconds(n.job.run_at) : to_microseconds(n.delay));
+    to.add(n.timed ? to_microseconds(n.job.run_at) : microseconds_in(n.delay));
     to.add(n.job.max_attempts);
     to.add(n.job.unique_key);
-    to.add(to_microseconds(n.unique_for));
-    to.add(to_microseconds(n.job.keep));
+    to.add(microseconds_in(n.unique_for));
+    to.add(microseconds_in(n.job.keep));
     to.add_owned(encode_headers(n.job.headers));
   }
 }
 
 void write(words& to, const lease_request& r, bool announce) {
   to.add(r.max);
-  to.add(to_microseconds(r.lease_for));
+  to.add(microseconds_in(r.lease_for));
   to.add(announce ? "1" : "0");
   for (const std::string& kind : r.kinds) to.add(kind);
 }
@@ -128,7 +128,7 @@ void write(words& to, const settle_request& r) {
   to.add(names[static_cast<std::size_t>(r.how)]);
   to.add(r.key.id);
   to.add(r.key.token);
-  to.add(to_microseconds(r.time));
+  to.add(microseconds_in(r.time));
   to.add(r.text);
   to.add(r.dead ? "1" : "0");
 }

@@ -31,6 +31,9 @@ constexpr int checkpoint_pages = 1000;
 // What comes due at once is dealt with in parts, so that one lease does not pay for all of it.
 #define WEIR_PART "1000"
 
+// How many ready jobs are looked up at once for leases of one job each.
+constexpr std::size_t farthest_ahead = 256;
+
 std::int64_t ticks(wall_time t) noexcept { return t.time_since_epoch().count(); }
 std::int64_t ticks(time_point t) noexcept { return t.time_since_epoch().count(); }
 
@@ -124,6 +127,9 @@ store::store(const std::string& path, const store_options& options)
       held_(db_,
             "SELECT attempt, max_attempts, keep, unique_key, unique_for FROM weir_jobs"
             " WHERE id = ?1 AND state = 3 AND token = ?2"),
+      drop_plain_(db_,
+                  "DELETE FROM weir_jobs WHERE id = ?1 AND state = 3 AND token = ?2"
+                  " AND keep = 0 AND unique_key = ''"),
       keep_(db_, "UPDATE weir_jobs SET state = 5, at = ?2, result = ?3 WHERE id = ?1"),
       run_again_(db_,
                  "UPDATE weir_jobs SET state = ?2, at = ?3, run_at = ?3, attempt = ?4,"
@@ -158,6 +164,8 @@ store::store(const std::string& path, const store_options& options)
 
 void store::begin(bool writes) {
   counted_ = {};
+  ahead_.clear();
+  ahead_size_ = 0;
   statement::run(writes ? begin_write_ : begin_read_).finish();
 }
 
@@ -332,7 +340,7 @@ error_code store::enqueue(const enqueue_request& r, queue_time now, std::span<en
 
 void store::find_ready(const std::string& kind, std::size_t limit) {
   statement::run row(ready_of_kind_, std::string_view(kind), static_cast<std::int64_t>(limit));
-  while (row.step()) candidates_.push_back({row.number(0), row.number(1), row.number(2)});
+  while (row.step()) ahead_.push_back({row.number(0), row.number(1), row.number(2)});
 }
 
 void store::find_ready_of_any_kind(std::size_t limit) {
@@ -348,13 +356,29 @@ void store::find_ready_of_any_kind(std::size_t limit) {
   }
 }
 
-bool store::claim(job_id id, const lease_request& r, queue_time now,
+bool store::look_ahead(const lease_request& r, std::size_t wanted) {
+  // Twice as far as the last time, where it is for the same kinds: half of it is wanted, at least.
+  const bool same = ahead_size_ != 0 && ahead_kinds_ == r.kinds;
+  ahead_size_ = std::max(wanted, same ? std::min(2 * ahead_size_, farthest_ahead) : 1);
+  ahead_kinds_ = r.kinds;
+  ahead_.clear();
+  if (r.kinds.empty())
+    find_ready_of_any_kind(ahead_size_);
+  else
+    for (const std::string& kind : r.kinds) find_ready(kind, ahead_size_);
+  if (r.kinds.size() != 1) std::sort(ahead_.begin(), ahead_.end());
+  if (ahead_.size() > ahead_size_) ahead_.resize(ahead_size_);
+  std::reverse(ahead_.begin(), ahead_.end());
+  return !ahead_.empty();
+}
+
+void store::claim(job_id id, const lease_request& r, queue_time now,
                   std::vector<weir::lease>& answer) {
   weir::lease l;
   bool readable = false;
   {
     statement::run row(ready_one_, id);
-    if (!row.step()) return false;
+    if (!row.step()) db_.fail(SQLITE_CORRUPT, "a job is in an index and not in its table");
     readable = read_job(row, l.job) && l.job.attempt != std::numeric_limits<int>::max();
     l.key = {id, row.number(job_column_count)};
   }
@@ -362,31 +386,23 @@ bool store::claim(job_id id, const lease_request& r, queue_time now,
     // It blocks nobody, neither in the queue nor by its key.
     const held_key key{std::move(l.job.unique_key), duration::zero()};
     make_dead(id, job_state::ready, key, "it cannot be read");
-    return false;
+    return;
   }
   l.until = saturating_add(now.steady, r.lease_for);
   ++l.job.attempt;
   statement::run(claim_, id, ticks(l.until), std::int64_t{l.job.attempt}, l.key.token).finish();
-  count_move(job_state::ready, job_state::leased);
+  --counted_[static_cast<std::size_t>(job_state::ready)];  // which is not `count`: it was ahead
+  count(job_state::leased, 1);
   answer.push_back(std::move(l));
-  return true;
 }
 
 void store::lease(const lease_request& r, queue_time now, std::vector<weir::lease>& answer) {
   const auto max = static_cast<std::size_t>(r.max);
-  bool again = true;
-  while (again && answer.size() < max) {
-    again = false;
-    const std::size_t wanted = max - answer.size();
-    candidates_.clear();
-    if (r.kinds.empty())
-      find_ready_of_any_kind(wanted);
-    else
-      for (const std::string& kind : r.kinds) find_ready(kind, wanted);
-    if (r.kinds.size() != 1) std::sort(candidates_.begin(), candidates_.end());
-    if (candidates_.size() > wanted) candidates_.resize(wanted);
-    // Where one could not be read there may be another in its place.
-    for (const candidate& c : candidates_) again = !claim(c.id, r, now, answer) || again;
+  while (answer.size() < max) {
+    if ((ahead_.empty() || ahead_kinds_ != r.kinds) && !look_ahead(r, max - answer.size())) return;
+    const job_id next = ahead_.back().id;
+    ahead_.pop_back();
+    claim(next, r, now, answer);
   }
 }
 
@@ -396,6 +412,14 @@ error_code store::report(const settle_request& r, queue_time now) {
     const std::int64_t until = ticks(saturating_add(now.steady, r.time));
     statement::run(extend_, id, r.key.token, until).finish();
     return db_.changes() == 1 ? error_code() : errc::lease_lost;
+  }
+  if (r.how == settlement::ack) {
+    // Most jobs leave nothing behind: one statement, then, and not two.
+    statement::run(drop_plain_, id, r.key.token).finish();
+    if (db_.changes() == 1) {
+      count(job_state::leased, -1);
+      return {};
+    }
   }
   std::int64_t attempt = 0;
   std::int64_t max_attempts = 0;

@@ -81,9 +81,11 @@ class store final : public detail::job_store {
   void make_dead(job_id id, job_state from, const held_key& k, std::string_view reason);
   void find_ready(const std::string& kind, std::size_t limit);
   void find_ready_of_any_kind(std::size_t limit);
-  bool claim(job_id id, const lease_request& r, detail::queue_time now,
+  bool look_ahead(const lease_request& r, std::size_t wanted);
+  void claim(job_id id, const lease_request& r, detail::queue_time now,
              std::vector<weir::lease>& answer);
   void count(job_state state, std::int64_t by) noexcept {
+    if (state == job_state::ready) ahead_.clear();
     counted_[static_cast<std::size_t>(state)] += by;
   }
   void count_move(job_state from, job_state to) noexcept {
@@ -99,7 +101,13 @@ class store final : public detail::job_store {
   bool in_effect_ = false;
   int wal_pages_ = 0;
   int checkpoint_at_;
-  std::vector<candidate> candidates_;
+
+  // The ready jobs that come next, the first of them last, for leases of these kinds in this
+  // transaction: a group of those looks for its jobs together. Forgotten when others become ready,
+  // or any of them ceases to be.
+  std::vector<candidate> ahead_;
+  std::vector<std::string> ahead_kinds_;
+  std::size_t ahead_size_ = 0;  ///< how many were looked for last
 
   statement begin_read_;
   statement begin_write_;
@@ -125,6 +133,7 @@ class store final : public detail::job_store {
   statement ready_one_;
   statement claim_;
   statement held_;
+  statement drop_plain_;
   statement keep_;
   statement run_again_;
   statement extend_;

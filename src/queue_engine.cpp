@@ -189,38 +189,61 @@ void queue_engine::work() noexcept {
     lock.unlock();
     const queue_time now = queue_time::now();
     const auto began = std::chrono::steady_clock::now();
+    waited_ = {};
     carry_out(r, now);
-    last_group_ = r.ops.size();
-    finish(r, now);
+    const std::size_t group = r.ops.size();
+    finish(r, steady_clock::now());
     store_->tidy();
-    last_took_ = std::chrono::steady_clock::now() - began;
-    if (options_.gather) gather();
+    last_took_ = std::chrono::steady_clock::now() - began - waited_;
+    lock.lock();
+    // Those who have just been told come back; whoever came meanwhile makes the next group
+    // greater, else two groups would take turns for ever.
+    expected_ = group + inbox_.size();
+    lock.unlock();
+    if (options_.gather) await_request();
     lock.lock();
   }
 }
 
-void queue_engine::gather() {
+bool queue_engine::await_request() {
   // Those who have just been told come back one by one. Without this the first of them gets a sync
   // to itself while the others wait for the next: with as many syncs again, or twice as many, as
-  // there need be. Whoever came meanwhile makes the next group greater, else two groups would take
-  // turns for ever. Where nobody comes, little is lost.
+  // there need be. Where nobody comes, little is lost.
   using clock = std::chrono::steady_clock;
-  const auto patience = last_took_ / 20;
-  const auto end = clock::now() + last_took_ / 4;
-  std::size_t expected = 0;
-  std::size_t seen = 0;
-  for (auto give_up = clock::now() + patience;;) {
+  const auto began = clock::now();
+  for (;;) {
     {
       const std::lock_guard lock(mutex_);
-      if (look_) return;
-      if (expected == 0) expected = last_group_ + inbox_.size();
-      if (inbox_.size() >= expected) return;
-      if (inbox_.size() != seen) give_up = std::min(clock::now() + patience, end);
-      seen = inbox_.size();
+      if (look_ || !inbox_.empty()) return !look_;
     }
-    if (clock::now() >= give_up) return;
+    if (clock::now() - began >= last_took_ / 20) return false;
     std::this_thread::yield();
   }
+}
+
+bool queue_engine::let_join(round& r, std::chrono::steady_clock::time_point began) {
+  using clock = std::chrono::steady_clock;
+  const auto now = clock::now();
+  // Somebody for whom there was nothing has to be looked after anew once there is: not here.
+  if (r.ops.size() >= expected_ || !in_vain_.empty() || now - began >= last_took_ + last_took_ / 4)
+    return false;
+  const bool comes = await_request();
+  waited_ += clock::now() - now;
+  if (!comes) return false;
+  const std::lock_guard lock(mutex_);
+  const std::size_t room = options_.max_group - std::min(options_.max_group, r.ops.size());
+  const auto end = inbox_.begin() + static_cast<std::ptrdiff_t>(std::min(inbox_.size(), room));
+  r.ops.reserve(r.ops.size() + room);
+  // Leases last: what is added here may be for them.
+  for (auto at = inbox_.begin(); at != end; ++at)
+    if (!std::holds_alternative<lease_op*>(*at)) r.ops.push_back(*at);
+  for (auto at = inbox_.begin(); at != end; ++at)
+    if (auto* const* lease = std::get_if<lease_op*>(&*at)) {
+      r.leases.push(**lease);
+      r.ops.push_back(*at);
+    }
+  inbox_.erase(inbox_.begin(), end);
+  return true;
 }
 
 bool queue_engine::worth_a_look(const round& r, queue_time now) {
@@ -235,11 +258,14 @@ bool queue_engine::worth_a_look(const round& r, queue_time now) {
 
 void queue_engine::carry_out(round& r, queue_time now) {
   std::vector<any_queue_op>& group = r.ops;
-  if (worth_a_look(r, now)) r.leases.for_each([&](lease_op& op) { group.push_back(&op); });
+  const bool looks = worth_a_look(r, now);
+  if (looks) r.leases.for_each([&](lease_op& op) { group.push_back(&op); });
   if (group.empty() && r.returned.empty()) return;
 
   bool begun = false;
-  const error_code failed = together(group, r.returned, now, begun);
+  // Nobody joins where somebody is left out: who has waited comes first.
+  const bool may_grow = options_.gather && (r.leases.empty() || looks);
+  const error_code failed = together(group, r.returned, now, begun, may_grow ? &r : nullptr);
   if (!failed) return;
   if (!begun || group.size() + r.returned.size() == 1) {
     for (const any_queue_op op : group) std::visit([&](auto* o) { o->outcome = failed; }, op);
@@ -252,27 +278,34 @@ void queue_engine::carry_out(round& r, queue_time now) {
 }
 
 error_code queue_engine::together(std::span<const any_queue_op> group,
-                                  std::span<const lease_key> returned, queue_time now,
-                                  bool& begun) noexcept {
+                                  std::span<const lease_key> returned, queue_time now, bool& begun,
+                                  round* growing) noexcept {
   error_code failed;
   begun = false;
   try {
     in_vain_.clear();
-    store_->begin(!returned.empty() || !std::all_of(group.begin(), group.end(), only_reads));
+    const auto began = std::chrono::steady_clock::now();
+    const bool writes = !returned.empty() || !std::all_of(group.begin(), group.end(), only_reads);
+    store_->begin(writes);
     begun = true;
     for (const lease_key& key : returned)
       store_->settle({.how = settlement::release, .key = key}, now);
     bool recovered = false;
-    for (const any_queue_op op : group) {
-      if (std::holds_alternative<lease_op*>(op) && !std::exchange(recovered, true))
-        store_->recover(now);
-      try {
-        execute(op, now);
-      } catch (const std::bad_alloc&) {
-        if (store_->has_transactions()) throw;
-        std::visit([](auto* o) { o->outcome = no_memory(); }, op);
+    do {
+      for (const any_queue_op op : group) {
+        if (std::holds_alternative<lease_op*>(op) && !std::exchange(recovered, true))
+          store_->recover(now);
+        try {
+          execute(op, now);
+        } catch (const std::bad_alloc&) {
+          if (store_->has_transactions()) throw;
+          std::visit([](auto* o) { o->outcome = no_memory(); }, op);
+        }
       }
-    }
+      const std::size_t done = growing ? growing->ops.size() : 0;
+      if (!growing || !writes || !let_join(*growing, began)) break;
+      group = std::span<const any_queue_op>(growing->ops).subspan(done);
+    } while (!group.empty());
     store_->commit();
   } catch (const boost::system::system_error& e) {
     failed = e.code();
@@ -321,7 +354,7 @@ void queue_engine::execute(any_queue_op op, queue_time now) {
              op);
 }
 
-void queue_engine::finish(round& r, queue_time now) {
+void queue_engine::finish(round& r, time_point now) {
   for (const any_queue_op op : r.ops)
     if (!std::holds_alternative<lease_op*>(op)) std::visit([](auto* o) { o->finish(); }, op);
   r.ops.clear();
@@ -332,7 +365,7 @@ void queue_engine::finish(round& r, queue_time now) {
       op->grant(shared_from_this());
     } else if (!op->outcome && r.closed) {
       op->refuse(errc::queue_closed);
-    } else if (op->outcome || op->deadline <= now.steady) {
+    } else if (op->outcome || op->deadline <= now) {
       op->finish();
     } else {
       std::unique_lock lock(mutex_);

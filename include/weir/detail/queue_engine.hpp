@@ -34,7 +34,8 @@ struct engine_options {
   duration poll = {};
 
   /// Whether the store is called on a thread that has nothing else to do, and so may wait a moment
-  /// for a group to be whole.
+  /// for a group to be whole: within its transaction, so that the first of it do not wait for the
+  /// last.
   bool gather = false;
 
   /// Requests that may wait for the store; to enqueue beyond it is refused.
@@ -96,11 +97,17 @@ class queue_engine final : public queue_backend {
 
   // By who is at work, without the lock.
   void carry_out(round& r, queue_time now);
-  void finish(round& r, queue_time now);
-  void gather();
+  void finish(round& r, time_point now);
+
+  /// Waits for a moment. \returns whether there is a request now.
+  bool await_request();
+
+  /// Takes requests that have come meanwhile into the round, at its end. \returns whether it may
+  /// have.
+  bool let_join(round& r, std::chrono::steady_clock::time_point began);
   bool worth_a_look(const round& r, queue_time now);
   error_code together(std::span<const any_queue_op> group, std::span<const lease_key> returned,
-                      queue_time now, bool& begun) noexcept;
+                      queue_time now, bool& begun, round* growing = nullptr) noexcept;
   void execute(any_queue_op op, queue_time now);
   void arm_timer();
 
@@ -118,8 +125,9 @@ class queue_engine final : public queue_backend {
   bool closed_ = false;
 
   // Of who is at work.
-  std::size_t last_group_ = 0;
+  std::size_t expected_ = 0;  ///< in the next group
   std::chrono::steady_clock::duration last_took_{};
+  std::chrono::steady_clock::duration waited_{};  ///< in this round, for others to join it
   std::optional<steady_timer> timer_;
   time_point event_at_ = time_point::max();    ///< when a look is worth while in any case
   std::vector<const lease_request*> in_vain_;  ///< of this transaction: there is nothing for these

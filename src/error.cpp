@@ -53,6 +53,8 @@ class category final : public boost::system::error_category {
         return "the group takes no more members";
       case errc::deadline_exceeded:
         return "the deadline has passed";
+      case errc::lane_limit_reached:
+        return "the lane has as many tasks as one lane may have";
     }
     return "unknown weir error";
   }
@@ -85,6 +87,7 @@ int http_status(const error_code& ec) noexcept {
       return 503;
     case errc::user_limit_reached:
     case errc::rate_limited:
+    case errc::lane_limit_reached:
       return 429;
     case errc::task_timed_out:
     case errc::deadline_exceeded:
@@ -108,6 +111,7 @@ std::optional<std::chrono::seconds> retry_after(const error_code& ec) noexcept {
     case errc::queue_wait_expired:
     case errc::group_limit:
     case errc::rate_limited:
+    case errc::lane_limit_reached:
       return std::chrono::seconds(1);
     // Somebody has to recover, restart, or be routed around first.
     case errc::pool_closed:

@@ -39,6 +39,7 @@ void pool_core::reject(error_code ec, std::size_t hash, std::string_view user) n
   rejections& r = rejections_[hash % rejections_.size()];
   std::atomic<std::uint64_t>& count = ec == errc::pool_closed          ? r.closed
                                       : ec == errc::user_limit_reached ? r.user_limit
+                                      : ec == errc::lane_limit_reached ? r.lane_limit
                                       : ec == errc::queue_full         ? r.queue_full
                                       : ec == errc::invalid_argument   ? r.invalid
                                                                        : r.cancelled;
@@ -59,6 +60,23 @@ error_code pool_core::admit(std::string_view user, std::size_t hash, bool may_wa
   return enqueue(nullptr);
 }
 
+/// What a submission has taken before it is accepted. Under the lock.
+struct pool_core::taken {
+  pool_core& core;
+  bool room;
+  lane_table::place* lane = nullptr;
+
+  void keep(task_record& record) noexcept {
+    room = false;
+    record.lane = std::exchange(lane, nullptr);
+    if (record.lane) record.lane->task = &record;
+  }
+  ~taken() {
+    if (lane) core.lanes_.leave(*lane);
+    if (room) core.leave_room({});  // nobody waits for it, or it would not have been there
+  }
+};
+
 error_code pool_core::submit(task& t, std::source_location where) {
   error_code ec;
   submit(t, nullptr, nullptr, where, ec);
@@ -74,6 +92,7 @@ error_code pool_core::submit(pool_room& room, task& t, std::source_location wher
 bool pool_core::submit(task& t, pool_room* reserved, room_waiter* waiter,
                        std::source_location where, error_code& ec) {
   const std::size_t hash = user_slots::hash(t.user);
+  const std::size_t lane_hash = t.lane.empty() ? 0 : lane_table::hash(t.lane);
   duration timeout{};
   const bool valid = static_cast<bool>(t.fn) && (!reserved || reserved->core_.get() == this);
   ec = resolve(valid, t.user, t.timeout, timeout);
@@ -86,14 +105,12 @@ bool pool_core::submit(task& t, pool_room* reserved, room_waiter* waiter,
       if (closed_) return errc::pool_closed;
       const bool room = reserved || take_room();
       if (!room && !waiter) return errc::queue_full;
-      submitted_task* record = nullptr;
-      try {
-        fault_point();
-        record = free_ ? std::exchange(free_, free_->next_free) : new submitted_task;
-      } catch (...) {
-        if (room && !reserved) leave_room(now);
-        throw;
-      }
+      taken places{*this, room && !reserved};
+      if (!t.lane.empty() && !(places.lane = lanes_.enter(std::move(t.lane), lane_hash)))
+        return errc::lane_limit_reached;
+      fault_point();
+      auto* const record = free_ ? std::exchange(free_, free_->next_free) : new submitted_task;
+      places.keep(*record);
       record->id = std::move(t.id);
       record->user = std::move(t.user);
       record->fn = std::move(t.fn);
@@ -120,35 +137,38 @@ bool pool_core::submit(task& t, pool_room* reserved, room_waiter* waiter,
   return waits;
 }
 
-error_code pool_core::submit(task_record& record, std::optional<duration> timeout) {
-  return submit(record, nullptr, timeout);
+error_code pool_core::submit(task_record& record, std::optional<duration> timeout,
+                             std::string lane) {
+  return submit(record, nullptr, timeout, std::move(lane));
 }
 
 error_code pool_core::submit(pool_room& room, task_record& record,
                              std::optional<duration> timeout) {
-  return submit(record, &room, timeout);
+  return submit(record, &room, timeout, {});
 }
 
 error_code pool_core::submit(task_record& record, pool_room* reserved,
-                             std::optional<duration> timeout) {
+                             std::optional<duration> timeout, std::string lane) {
   const std::size_t hash = user_slots::hash(record.user);
+  const std::size_t lane_hash = lane.empty() ? 0 : lane_table::hash(lane);
   const bool valid = !reserved || reserved->core_.get() == this;
   error_code ec = resolve(valid, record.user, timeout, record.timeout);
   worker* wake = nullptr;
   if (!ec)
-    ec = admit(record.user, hash, reserved != nullptr,
-               [&](user_slots::entry* slot) noexcept -> error_code {
-                 const time_point now = steady_clock::now();
-                 const std::lock_guard lock(mutex_);
-                 if (closed_) return errc::pool_closed;
-                 if (reserved)
-                   --reserved_;
-                 else if (!take_room())
-                   return errc::queue_full;
-                 record.slot = slot;
-                 wake = push(record, now);
-                 return {};
-               });
+    ec = admit(record.user, hash, reserved != nullptr, [&](user_slots::entry* slot) -> error_code {
+      const time_point now = steady_clock::now();
+      const std::lock_guard lock(mutex_);
+      if (closed_) return errc::pool_closed;
+      if (!reserved && !take_room()) return errc::queue_full;
+      taken places{*this, !reserved};
+      if (!lane.empty() && !(places.lane = lanes_.enter(std::move(lane), lane_hash)))
+        return errc::lane_limit_reached;
+      places.keep(record);
+      if (reserved) --reserved_;
+      record.slot = slot;
+      wake = push(record, now);
+      return {};
+    });
   if (ec)
     reject(ec, hash, record.user);
   else if (reserved)
@@ -165,7 +185,7 @@ void pool_core::accepted(worker* wake) {
 bool pool_core::take_room() {
   // Those who wait come first: what becomes free goes to them, so here it is full.
   if (!waiting_.empty() || !gate_.try_send()) return false;
-  if (queue_.size() + reserved_ + 1 == static_cast<std::size_t>(options_.queue_size))
+  if (queued() + reserved_ + 1 == static_cast<std::size_t>(options_.queue_size))
     full_.store(true, std::memory_order_relaxed);
   return true;
 }
@@ -188,15 +208,37 @@ room_claim* pool_core::leave_room(time_point now) {
 void pool_core::enqueue(task_record& record, time_point now) noexcept {
   record.where = task_record::place::queued;
   record.serial = ++submitted_;
-  queue_.push(record, now);
-  queued_max_ = std::max(queued_max_, queue_.size());
+  record.accepted_at = now;
+  if (!record.lane || lanes_.accept(*record.lane)) queue_.push(record, now);
+  queued_max_ = std::max(queued_max_, queued());
   if (borrowed_ && !busy_)
     busy_.emplace(asio::prefer(inner_, asio::execution::outstanding_work.tracked));
 }
 
+void pool_core::leave_lane(task_record& record, time_point now) noexcept {
+  if (!record.lane) return;
+  // The next joins behind all others: so a lane has one turn where each of them has one, however
+  // much it has in store.
+  if (const lane_table::place* next = lanes_.leave(*std::exchange(record.lane, nullptr)))
+    queue_.push(*next->task, now);
+}
+
+void pool_core::unqueue(task_record& record) noexcept {
+  if (!record.lane || !record.lane->follows()) queue_.erase(record);
+}
+
+task_record* pool_core::oldest() noexcept {
+  auto* const queued = static_cast<task_record*>(queue_.oldest());
+  const lane_table::place* const laned = lanes_.oldest();
+  if (!laned) return queued;
+  // One that has joined the queue from its lane was accepted before, and so is not before `laned`;
+  // and whoever stands behind it came later than it did.
+  return queued && queued->serial < laned->task->serial ? queued : laned->task;
+}
+
 worker* pool_core::push(task_record& record, time_point now) noexcept {
   enqueue(record, now);
-  return worker_to_wake();
+  return queue_.empty() ? nullptr : worker_to_wake();  // empty: it follows another of its lane
 }
 
 void pool_core::push(room_claim& claim) noexcept {
@@ -235,14 +277,19 @@ void pool_core::give_up(task_record& record) {
 
 bool pool_core::withdraw(task_record& record) {
   room_claim* served = nullptr;
+  worker* wake = nullptr;
   {
     const std::lock_guard lock(mutex_);
     if (record.where != task_record::place::queued) return false;
-    // Whoever was to be woken for what was queued here has been.
-    queue_.erase(record);
+    unqueue(record);
     served = left_unrun(record, steady_clock::now());
+    // Whoever was to be woken for what was queued here has been. But where the room was full of
+    // those that follow in their lanes, workers rest, and one is needed for whoever gets this
+    // one's.
+    if (!queue_.empty()) wake = worker_to_wake();
   }
   drop(record, asio::error::operation_aborted, served);
+  if (wake) wake->wake(shared_from_this());
   return true;
 }
 
@@ -270,6 +317,7 @@ bool pool_core::leave(room_waiter& waiter) {
     const std::lock_guard lock(mutex_);
     if (!std::exchange(waiter.claim.waits, false)) return false;
     waiting_.erase(waiter.claim);
+    leave_lane(*waiter.claim.record, waiter.claim.since);
   }
   turn_away(*waiter.claim.record, asio::error::operation_aborted);
   return true;

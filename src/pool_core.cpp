@@ -21,6 +21,7 @@ pool_options clamped(pool_options options) {
   options.threads = options.threads < 1 ? options.workers : options.threads;
   options.queue_size = std::max(options.queue_size, 1);
   options.max_per_user = std::max(options.max_per_user, 0);
+  options.max_per_lane = std::max(options.max_per_lane, 0);
   options.task_timeout = std::max(options.task_timeout, duration::zero());
   options.grace = std::max(options.grace, duration::zero());
   options.answer_after = std::max(options.answer_after, duration::zero());
@@ -42,6 +43,8 @@ pool_core::pool_core(asio::any_io_executor inner, asio::any_io_executor keeper,
               .aging = options_.aging,
               .weights = options_.weights,
               .capacity = static_cast<std::size_t>(options_.queue_size)}),
+      lanes_(static_cast<std::size_t>(options_.max_per_lane),
+             static_cast<std::size_t>(options_.queue_size)),
       limit_(static_cast<std::size_t>(options_.workers)),
       keeper_(keeper),
       closer_(keeper) {
@@ -65,7 +68,9 @@ pool_metrics pool_core::metrics() const {
     const std::lock_guard lock(mutex_);
     m.workers = static_cast<int>(limit_);
     m.active = active_;
-    m.queued = queue_.size();
+    m.queued = queued();
+    m.in_lane = lanes_.following();
+    m.lanes = lanes_.size();
     m.queued_max = queued_max_;
     m.reserved = reserved_;
     m.waiting = waiting_.size();
@@ -84,6 +89,7 @@ pool_metrics pool_core::metrics() const {
   for (const rejections& r : rejections_) {
     m.rejected.closed += r.closed.load(std::memory_order_relaxed);
     m.rejected.user_limit += r.user_limit.load(std::memory_order_relaxed);
+    m.rejected.lane_limit += r.lane_limit.load(std::memory_order_relaxed);
     m.rejected.queue_full += r.queue_full.load(std::memory_order_relaxed);
     m.rejected.invalid += r.invalid.load(std::memory_order_relaxed);
     m.rejected.cancelled += r.cancelled.load(std::memory_order_relaxed);
@@ -97,14 +103,16 @@ void pool_core::inspect(inspector& to) const {
     to.on_wait(this, options_.name, c.submits ? "pool submit" : "pool reserve", c.since,
                c.caller());
   });
-  queue_.for_each([&](const run_queue::node& node) {
-    const auto& record = static_cast<const task_record&>(node);
+  const auto wait_of = [&](const task_record& record) {
     if (record.has_caller())
-      to.on_wait(this, options_.name, "pool result", record.queued_at(), record.caller());
-  });
+      to.on_wait(this, options_.name, "pool result", record.accepted_at, record.caller());
+  };
+  queue_.for_each(
+      [&](const run_queue::node& node) { wait_of(static_cast<const task_record&>(node)); });
+  lanes_.for_each_following([&](const lane_table::place& p) { wait_of(*p.task); });
   for (const auto& w : workers_) w->inspect(to);
   to.on_hold(this, options_.name, "running task", active_);
-  to.on_hold(this, options_.name, "queued task", queue_.size());
+  to.on_hold(this, options_.name, "queued task", queued());
   to.on_hold(this, options_.name, "reserved room", reserved_);
   to.on_hold(this, options_.name, "user with a slot", slots_.size());
 }
@@ -175,6 +183,7 @@ task_record* pool_core::take(worker& w, ended_task ended, bool& retire) noexcept
       w.forget();
       run_time_.record(now - ended.record->started_at);
       book(*ended.record, ended.how);
+      leave_lane(*ended.record, now);
       if (ended.record->has_caller()) {
         telling_.fetch_add(1, std::memory_order_relaxed);
       } else {
@@ -191,7 +200,8 @@ task_record* pool_core::take(worker& w, ended_task ended, bool& retire) noexcept
       ++active_;
       record->where = task_record::place::running;
       record->started_at = now;
-      queue_wait_.record(now - record->queued_at());
+      if (record->lane) lanes_.start(*record->lane);
+      queue_wait_.record(now - record->accepted_at);
       record->name();
       if (record->timeout > duration::zero()) due = saturating_add(now, record->timeout);
       w.begin(*record, due);
@@ -223,22 +233,26 @@ time_point pool_core::shed(time_point now) noexcept {
   for (;;) {
     task_record* record = nullptr;
     room_claim* served = nullptr;
+    worker* wake = nullptr;
     {
       const std::lock_guard lock(mutex_);
-      record = static_cast<task_record*>(queue_.oldest());
+      record = oldest();
       if (!record) return time_point::max();
-      const time_point due = saturating_add(record->queued_at(), options_.max_queue_wait);
+      const time_point due = saturating_add(record->accepted_at, options_.max_queue_wait);
       if (due > now) return due;
       ++shed_;
-      queue_.erase(*record);
+      unqueue(*record);
       served = left_unrun(*record, now);
+      if (!queue_.empty()) wake = worker_to_wake();
     }
     drop(*record, errc::queue_wait_expired, served);
+    if (wake) wake->wake(shared_from_this());
   }
 }
 
 room_claim* pool_core::left_unrun(task_record& record, time_point now) noexcept {
   book(record, task_outcome::cancelled);
+  leave_lane(record, now);
   telling_.fetch_add(1, std::memory_order_relaxed);
   return leave_room(now);
 }
@@ -290,6 +304,7 @@ void pool_core::unwound(worker& w, task_record& record) noexcept {
     w.forget();
     cut_short_ = true;
     book(record, ended.how);
+    leave_lane(record, steady_clock::now());
     if (!record.has_caller()) {
       recycle(record);
       return;
@@ -331,6 +346,7 @@ void pool_core::dispose(task_record& record, error_code why) noexcept {
 
 void pool_core::close() {
   intrusive_queue<room_claim> turned_away;
+  const time_point now = steady_clock::now();
   {
     const std::lock_guard lock(mutex_);
     if (closed_) return;
@@ -338,6 +354,7 @@ void pool_core::close() {
     completed_before_close_ = count(task_outcome::completed);
     while (room_claim* const claim = waiting_.pop()) {
       claim->waits = false;
+      if (claim->record) leave_lane(*claim->record, now);
       turned_away.push(*claim);
     }
   }
@@ -355,8 +372,11 @@ void pool_core::abandon_queue() {
   const time_point now = steady_clock::now();
   {
     const std::lock_guard lock(mutex_);
-    dropped.reserve(queue_.size());
-    while (task_record* record = next_task()) {
+    dropped.reserve(queued());
+    for (;;) {
+      task_record* record = next_task();
+      if (!record) record = oldest();  // those that follow one which runs are left
+      if (!record) break;
       left_unrun(*record, now);  // the pool is closed: nobody waits for its room
       abandoned_.push_back(record->name());
       dropped.push_back(record);
@@ -378,7 +398,7 @@ void pool_core::cancel_running(cancel_cause cause) {
 
 std::size_t pool_core::live() const {
   const std::lock_guard lock(mutex_);
-  return queue_.size() + active_ + telling_.load(std::memory_order_acquire);
+  return queued() + active_ + telling_.load(std::memory_order_acquire);
 }
 
 shutdown_report pool_core::report() {

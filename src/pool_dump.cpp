@@ -54,20 +54,21 @@ task_dump pool_core::dump() const {
   std::size_t expected = 0;
   {
     const std::lock_guard lock(mutex_);
-    expected = active_ + queue_.size();
+    expected = active_ + queued();
   }
   // Not where the workers wait for it; a few more may have come meanwhile.
   d.tasks.reserve(expected + 64);
   const time_point now = steady_clock::now();
   const auto add = [&](const task_record& record, task_state state, cancel_cause cause) {
-    const bool began = state != task_state::queued;
+    const bool began = state != task_state::queued && state != task_state::in_lane;
     task_info& t = d.tasks.emplace_back();
     t.id = record.id.empty() ? task_record::made_up(record.serial) : record.id;
     t.user = record.user;
     t.priority = record.priority;
+    if (record.lane) t.lane = record.lane->lane_name();
     t.state = state;
     t.cause = cause;
-    t.age = now - record.queued_at();
+    t.age = now - record.accepted_at;
     if (began) t.ran = now - record.started_at;
     if (began && record.deadline != time_point::max()) t.left = record.deadline - now;
     t.spawned = record.spawned;
@@ -85,6 +86,8 @@ task_dump pool_core::dump() const {
     queue_.for_each([&](const run_queue::node& node) {
       add(static_cast<const task_record&>(node), task_state::queued, cancel_cause::none);
     });
+    lanes_.for_each_following(
+        [&](const lane_table::place& p) { add(*p.task, task_state::in_lane, cancel_cause::none); });
   }
   const auto older = [](const task_info& a, const task_info& b) { return a.age > b.age; };
   const auto middle = d.tasks.begin() + static_cast<std::ptrdiff_t>(running);

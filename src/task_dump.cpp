@@ -33,6 +33,8 @@ std::string_view to_string(task_state s) noexcept {
   switch (s) {
     case task_state::queued:
       return "queued";
+    case task_state::in_lane:
+      return "in lane";
     case task_state::running:
       return "running";
     case task_state::stopping:
@@ -48,7 +50,9 @@ std::ostream& operator<<(std::ostream& out, const task_dump& dump) {
   for (const task_info& t : dump.tasks) {
     out << "  " << std::left << std::setw(8) << to_string(t.state) << " '" << t.id << "' of '"
         << t.user << "', priority " << t.priority << ", age " << seconds(t.age);
-    if (t.state != task_state::queued) out << ", ran " << seconds(t.ran);
+    if (!t.lane.empty()) out << ", lane '" << t.lane << '\'';
+    if (t.state != task_state::queued && t.state != task_state::in_lane)
+      out << ", ran " << seconds(t.ran);
     if (t.left) out << ", deadline in " << seconds(*t.left);
     if (t.cause != cancel_cause::none) out << ", asked to stop: " << to_string(t.cause);
     out << ", from " << file_of(t.spawned) << ':' << t.spawned.line();

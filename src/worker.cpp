@@ -163,7 +163,7 @@ void worker::inspect(inspector& to) const {
   const std::lock_guard lock(mutex_);  // an early answer takes the handler away under it
   if (record_ && record_->has_caller())
     if (const auto caller = record_->caller())
-      to.on_wait(core_, core_->options().name, "pool result", record_->queued_at(), caller);
+      to.on_wait(core_, core_->options().name, "pool result", record_->accepted_at, caller);
 }
 
 bool worker::stop_requested(std::uint64_t epoch) {

@@ -50,6 +50,7 @@ constexpr row rows[] = {
     {errc::queue_closed, 503, 5},
     {errc::group_closed, 503, 5},
     {errc::deadline_exceeded, 504, std::nullopt},
+    {errc::lane_limit_reached, 429, 1},
 };
 
 constexpr const char* unknown = "unknown weir error";

@@ -17,6 +17,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <deque>
 #include <exception>
 #include <memory>
@@ -63,15 +64,21 @@ struct told {
 /// A program, run on both sides.
 class duel {
  public:
-  explicit duel(simulation& sim)
+  /// \param lanes how many there are; 0: no task has one
+  explicit duel(simulation& sim, std::uint64_t lanes)
       : sim_(sim),
+        lanes_(lanes),
         limits_(draw_limits()),
         model_(limits_),
         pool_(std::in_place, sim.get_executor(),
               weir::pool_options{.workers = static_cast<int>(limits_.workers),
                                  .queue_size = static_cast<int>(limits_.queue),
                                  .max_per_user = static_cast<int>(limits_.cap),
+                                 .max_per_lane = static_cast<int>(limits_.lane),
                                  .task_timeout = 0s,
+                                 .max_queue_wait = limits_.max_wait == weir::duration::max()
+                                                       ? 0ns
+                                                       : limits_.max_wait,
                                  .grace = limits_.grace,
                                  .answer_after = limits_.answer_after}) {}
 
@@ -110,6 +117,8 @@ class duel {
     return {.workers = 1 + draw.below(3),
             .queue = 1 + draw.below(4),
             .cap = draw.below(4),
+            .lane = draw.below(4),
+            .max_wait = draw.chance(0.5) ? span(40ms) : weir::duration::max(),
             .grace = span(30ms),
             .answer_after = span(20ms)};
   }
@@ -124,7 +133,11 @@ class duel {
     auto& draw = sim_.draw();
     pool_model::job j;
     j.user = std::string(1, static_cast<char>('a' + draw.below(3)));
-    j.how = static_cast<conduct>(draw.below(5));
+    if (lanes_ != 0 && draw.chance(0.7))
+      j.lane = std::string(1, static_cast<char>('A' + draw.below(lanes_)));
+    // Of a lane none ends at once: which of two that are done in one instant makes room for the
+    // next of its lane first is up to the workers.
+    j.how = static_cast<conduct>(j.lane.empty() ? draw.below(5) : 2 + draw.below(3));
     j.length = span(50ms);
     j.timeout = draw.chance(0.5) ? span(50ms) : 0ns;
     j.by = static_cast<pool_model::door>(draw.below(3));
@@ -142,7 +155,7 @@ class duel {
     const auto with_slot = [&](auto handler) {
       return asio::bind_cancellation_slot(signals_.back().slot(), std::move(handler));
     };
-    weir::task task{.id = id, .user = j.user, .fn = body, .priority = 0, .timeout = j.timeout};
+    weir::task task{.id = id, .user = j.user, .fn = body, .timeout = j.timeout, .lane = j.lane};
     switch (j.by) {
       case pool_model::door::submit:
         hear(pool_->submit(std::move(task)));
@@ -151,8 +164,8 @@ class duel {
         pool_->async_submit(std::move(task), with_slot(hear));
         break;
       case pool_model::door::co_spawn:
-        weir::co_spawn(*pool_, {.id = id, .user = j.user, .timeout = j.timeout}, body,
-                       with_slot([&t, hear](const std::exception_ptr& e) {
+        weir::co_spawn(*pool_, {.id = id, .user = j.user, .timeout = j.timeout, .lane = j.lane},
+                       body, with_slot([&t, hear](const std::exception_ptr& e) {
                          error_code ec;
                          try {
                            if (e) std::rethrow_exception(e);
@@ -207,12 +220,34 @@ class duel {
     BOOST_TEST_REQUIRE(m.completed == model_.count(fate::completed));
     BOOST_TEST_REQUIRE(m.failed == model_.count(fate::failed));
     BOOST_TEST_REQUIRE(m.timed_out == model_.count(fate::timed_out));
-    BOOST_TEST_REQUIRE(m.cancelled == model_.count(fate::cancelled));
+    BOOST_TEST_REQUIRE(m.shed == model_.count(fate::shed));
+    BOOST_TEST_REQUIRE(m.cancelled == model_.count(fate::cancelled) + model_.count(fate::shed));
     BOOST_TEST_REQUIRE(m.rejected.closed == model_.count(fate::closed));
     BOOST_TEST_REQUIRE(m.rejected.user_limit == model_.count(fate::user_limit));
+    BOOST_TEST_REQUIRE(m.rejected.lane_limit == model_.count(fate::lane_limit));
     BOOST_TEST_REQUIRE(m.rejected.queue_full == model_.count(fate::full));
     BOOST_TEST_REQUIRE(m.rejected.cancelled == model_.count(fate::given_up));
     BOOST_TEST_REQUIRE(report_.has_value() == model_.ended().has_value());
+    if (lanes_ != 0) compare_places(m.in_lane);
+  }
+
+  /// Which of them run, which stand in the queue, and which follow in their lanes.
+  void compare_places(std::size_t in_lane) {
+    using place = pool_model::job::place;
+    std::size_t follow = 0;
+    const weir::task_dump dump = pool_->dump();
+    BOOST_TEST_REQUIRE(dump.tasks.size() == model_.active() + model_.queued());
+    for (const weir::task_info& t : dump.tasks) {
+      const auto number = static_cast<std::size_t>(std::stoul(t.id));
+      const pool_model::job& j = model_.jobs()[number];
+      const bool queued = t.state == weir::task_state::queued;
+      const bool follows = t.state == weir::task_state::in_lane;
+      BOOST_TEST_REQUIRE(t.lane == j.lane);
+      BOOST_TEST_REQUIRE(follows == model_.follows(number));
+      BOOST_TEST_REQUIRE((queued || follows) == (j.where == place::queued));
+      if (follows) ++follow;
+    }
+    BOOST_TEST_REQUIRE(in_lane == follow);
   }
 
   /// What whoever handed the task over is to hear.
@@ -229,6 +264,9 @@ class duel {
       case fate::full:
         t.code = errc::queue_full;
         return t;
+      case fate::lane_limit:
+        t.code = errc::lane_limit_reached;
+        return t;
       case fate::given_up:
         t.code = asio::error::operation_aborted;
         return t;
@@ -237,6 +275,7 @@ class duel {
     }
     if (j.by != pool_model::door::co_spawn) return t;
     if (j.end == fate::failed) t.threw = true;
+    if (j.end == fate::shed) t.code = errc::queue_wait_expired;
     if (j.answered || j.end == fate::timed_out || j.end == fate::cancelled)
       t.code = j.cause == weir::cancel_cause::timeout    ? error_code(errc::task_timed_out)
                : j.cause == weir::cancel_cause::shutdown ? error_code(errc::shutdown_cancelled)
@@ -268,6 +307,7 @@ class duel {
   }
 
   simulation& sim_;
+  const std::uint64_t lanes_;
   pool_model::limits limits_;
   pool_model model_;
   std::deque<told> heard_;
@@ -280,7 +320,11 @@ class duel {
 }  // namespace
 
 WEIR_SIMULATION_TEST_CASE(pool_and_model_agree_after_each_step_of_a_random_program, 2000) {
-  duel(sim).play(30);
+  duel(sim, 0).play(30);
+}
+
+WEIR_SIMULATION_TEST_CASE(pool_and_model_agree_where_tasks_have_lanes, 2000) {
+  duel(sim, 1 + sim.draw().below(3)).play(30);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

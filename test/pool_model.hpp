@@ -34,11 +34,13 @@ enum class fate {
   closed,      ///< refused
   user_limit,  ///< refused
   full,        ///< refused
+  lane_limit,  ///< refused
   given_up,    ///< cancelled while it waited for room
   completed,
   failed,
   timed_out,
   cancelled,
+  shed,
 };
 
 /// What a worker pool promises, as a plain state machine without threads, coroutines or locks.
@@ -48,7 +50,9 @@ class pool_model {
   struct limits {
     std::size_t workers = 1;
     std::size_t queue = 1;
-    std::size_t cap = 0;  ///< 0: none
+    std::size_t cap = 0;   ///< 0: none
+    std::size_t lane = 0;  ///< 0: none
+    weir::duration max_wait = weir::duration::max();
     weir::duration grace{};
     weir::duration answer_after{};
   };
@@ -58,6 +62,7 @@ class pool_model {
 
   struct job {
     std::string user;
+    std::string lane;
     conduct how = conduct::returns;
     weir::duration length{};
     weir::duration timeout{};  ///< zero: none
@@ -67,6 +72,8 @@ class pool_model {
     weir::time_point ends = weir::time_point::max();
     weir::time_point due = weir::time_point::max();
     weir::time_point answer = weir::time_point::max();
+    std::size_t serial = 0;                               ///< of its acceptance
+    weir::time_point too_late = weir::time_point::max();  ///< to start
     bool answered = false;  ///< its caller has been told, ahead of its end
     enum class place { outside, waiting, queued, running } where = place::outside;
   };
@@ -81,16 +88,19 @@ class pool_model {
       made.end = fate::closed;
     } else if (limits_.cap != 0 && slots(made.user) >= limits_.cap) {
       made.end = fate::user_limit;
-    } else if (waiting_.empty() && queued_.size() < limits_.queue) {
-      ++submitted_;
-      made.where = job::place::queued;
-      queued_.push_back(number);
-      fill(now);
-    } else if (made.by == door::async_submit) {
-      made.where = job::place::waiting;
-      waiting_.push_back(number);
     } else {
-      made.end = fate::full;
+      const bool room = waiting_.empty() && queued() < limits_.queue;
+      if (!room && made.by != door::async_submit) {
+        made.end = fate::full;
+      } else if (limits_.lane != 0 && !made.lane.empty() && in_lane(made.lane) >= limits_.lane) {
+        made.end = fate::lane_limit;
+      } else if (room) {
+        accept(number, now);
+        fill(now);
+      } else {
+        made.where = job::place::waiting;
+        waiting_.push_back(number);
+      }
     }
     return number;
   }
@@ -104,10 +114,8 @@ class pool_model {
     } else if (j.by != door::co_spawn) {
       return;  // accepted: not affected
     } else if (j.where == job::place::queued) {
-      std::erase(queued_, number);
       j.cause = weir::cancel_cause::caller;
-      finish(j, fate::cancelled);
-      admit_waiting();
+      leave_queue(number, fate::cancelled, now);
     } else if (j.where == job::place::running) {
       cancel(j, weir::cancel_cause::caller, now);
     }
@@ -138,6 +146,10 @@ class pool_model {
       weir::time_point next = std::min(deadline_, limit_);
       job* of = nullptr;
       for (job& j : jobs_) {
+        if (j.where == job::place::queued && j.too_late < next) {
+          next = j.too_late;
+          of = &j;
+        }
         if (j.where != job::place::running) continue;
         const auto mine = std::min({j.ends, j.due, j.answer});
         if (mine < next) {
@@ -152,6 +164,8 @@ class pool_model {
         } else {
           report(next);
         }
+      } else if (of->where == job::place::queued) {
+        leave_queue(static_cast<std::size_t>(of - jobs_.data()), fate::shed, next);
       } else if (of->answer == next) {
         of->answer = weir::time_point::max();
         of->answered = true;
@@ -170,12 +184,15 @@ class pool_model {
         std::count_if(jobs_.begin(), jobs_.end(), [f](const job& j) { return j.end == f; }));
   }
   std::size_t workers() const { return limits_.workers; }
-  std::size_t active() const {
-    return static_cast<std::size_t>(std::count_if(
-        jobs_.begin(), jobs_.end(), [](const job& j) { return j.where == job::place::running; }));
-  }
-  std::size_t queued() const { return queued_.size(); }
+  std::size_t active() const { return at(job::place::running); }
+  std::size_t queued() const { return at(job::place::queued); }
   std::size_t waiting() const { return waiting_.size(); }
+
+  /// Whether it is queued behind another of its lane.
+  bool follows(std::size_t number) const {
+    return jobs_[number].where == job::place::queued &&
+           std::find(queued_.begin(), queued_.end(), number) == queued_.end();
+  }
   std::size_t submitted() const { return submitted_; }
   std::size_t users() const {
     std::map<std::string, int> held;
@@ -200,12 +217,57 @@ class pool_model {
     }));
   }
 
+  std::size_t at(job::place where) const {
+    return static_cast<std::size_t>(std::count_if(
+        jobs_.begin(), jobs_.end(), [where](const job& j) { return j.where == where; }));
+  }
+
+  std::size_t in_lane(const std::string& lane) const {
+    return static_cast<std::size_t>(std::count_if(jobs_.begin(), jobs_.end(), [&](const job& j) {
+      return j.lane == lane && j.where != job::place::outside;
+    }));
+  }
+
+  /// Whether one of the lane runs, or stands in the queue for that.
+  bool lane_held(const std::string& lane) const {
+    const auto has = [&](std::size_t n) { return jobs_[n].lane == lane; };
+    return std::any_of(queued_.begin(), queued_.end(), has) ||
+           std::any_of(jobs_.begin(), jobs_.end(), [&](const job& j) {
+             return j.lane == lane && j.where == job::place::running;
+           });
+  }
+
+  /// Of those queued for which `of` holds.
+  template <typename F>
+  const job* first_accepted(F&& of) const {
+    const job* first = nullptr;
+    for (const job& j : jobs_)
+      if (j.where == job::place::queued && of(j) && (!first || j.serial < first->serial))
+        first = &j;
+    return first;
+  }
+
+  void accept(std::size_t number, weir::time_point now) {
+    job& j = jobs_[number];
+    const bool follows = !j.lane.empty() && lane_held(j.lane);
+    j.where = job::place::queued;
+    j.serial = ++submitted_;
+    if (limits_.max_wait != weir::duration::max()) j.too_late = now + limits_.max_wait;
+    if (!follows) queued_.push_back(number);
+  }
+
+  void leave_queue(std::size_t number, fate f, weir::time_point now) {
+    std::erase(queued_, number);
+    finish(jobs_[number], f);
+    admit_waiting(now);
+  }
+
   void fill(weir::time_point now) {
     while (active() < limits_.workers && !queued_.empty()) {
       job& j = jobs_[queued_.front()];
       queued_.pop_front();
-      admit_waiting();
       j.where = job::place::running;
+      admit_waiting(now);
       if (j.how == conduct::returns) {
         finish(j, fate::completed);
       } else if (j.how == conduct::throws) {
@@ -217,13 +279,10 @@ class pool_model {
     }
   }
 
-  void admit_waiting() {
+  void admit_waiting(weir::time_point now) {
     if (waiting_.empty()) return;
-    job& j = jobs_[waiting_.front()];
-    queued_.push_back(waiting_.front());
+    accept(waiting_.front(), now);
     waiting_.pop_front();
-    j.where = job::place::queued;
-    ++submitted_;
   }
 
   void cancel(job& j, weir::cancel_cause cause, weir::time_point now) {
@@ -241,10 +300,22 @@ class pool_model {
   void finish(job& j, fate f) {
     j.end = f;
     j.where = job::place::outside;
+    if (j.lane.empty() || lane_held(j.lane)) return;
+    const job* const next = first_accepted([&](const job& other) { return other.lane == j.lane; });
+    if (next) queued_.push_back(static_cast<std::size_t>(next - jobs_.data()));
   }
 
   void abandon_queue() {
-    for (const std::size_t n : std::exchange(queued_, {})) {
+    for (;;) {
+      std::size_t n = 0;
+      if (!queued_.empty()) {
+        n = queued_.front();
+        queued_.pop_front();
+      } else if (const job* next = first_accepted([](const job&) { return true; })) {
+        n = static_cast<std::size_t>(next - jobs_.data());  // follows one that runs
+      } else {
+        break;
+      }
       finish(jobs_[n], fate::cancelled);
       jobs_[n].cause = weir::cancel_cause::shutdown;
       ending_.abandoned.push_back(n);

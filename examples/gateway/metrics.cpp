@@ -72,6 +72,7 @@ std::vector<MetricFamily> metrics::Collect() const {
       counters("weir_pool_rejected_total", "Submissions turned down, by cause.", "cause",
                {{"closed", m.rejected.closed},
                 {"user_limit", m.rejected.user_limit},
+                {"lane_limit", m.rejected.lane_limit},
                 {"queue_full", m.rejected.queue_full},
                 {"invalid", m.rejected.invalid},
                 {"cancelled", m.rejected.cancelled}}),

@@ -57,6 +57,8 @@ enum class errc {
   /// The operation was not done by its deadline. It may have had effects: retry only what is
   /// idempotent.
   deadline_exceeded,
+  /// This lane has as many tasks as one lane may have. Wait for one of its own tasks to end.
+  lane_limit_reached,
 };
 
 /// The category of `errc`, named "weir".

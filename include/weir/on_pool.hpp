@@ -29,13 +29,16 @@ class pool_member {
         user_(options.user),
         priority_(options.priority),
         timeout_(options.timeout),
+        lane_(options.lane),
         function_(std::forward<G>(f)),
         where_(where) {}
 
   /// An `awaitable` of what the function yields. Once.
   auto operator()() {
-    return co_spawn(*pool_, {.id = id_, .user = user_, .priority = priority_, .timeout = timeout_},
-                    std::move(function_), boost::asio::use_awaitable, where_);
+    return co_spawn(
+        *pool_,
+        {.id = id_, .user = user_, .priority = priority_, .timeout = timeout_, .lane = lane_},
+        std::move(function_), boost::asio::use_awaitable, where_);
   }
 
  private:
@@ -44,6 +47,7 @@ class pool_member {
   std::string user_;
   int priority_;
   std::optional<duration> timeout_;
+  std::string lane_;
   F function_;
   std::source_location where_;
 };

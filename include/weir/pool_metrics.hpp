@@ -15,12 +15,13 @@ namespace weir {
 struct rejection_counts {
   std::uint64_t closed = 0;      ///< `pool_closed`
   std::uint64_t user_limit = 0;  ///< `user_limit_reached`
+  std::uint64_t lane_limit = 0;  ///< `lane_limit_reached`
   std::uint64_t queue_full = 0;  ///< `queue_full`
   std::uint64_t invalid = 0;     ///< `invalid_argument`
   std::uint64_t cancelled = 0;   ///< given up by the caller while it waited for room
 
   std::uint64_t total() const noexcept {
-    return closed + user_limit + queue_full + invalid + cancelled;
+    return closed + user_limit + lane_limit + queue_full + invalid + cancelled;
   }
 };
 
@@ -31,12 +32,14 @@ struct pool_metrics {
   int workers = 0;              ///< the limit on `active`; see `worker_pool::resize`
   std::size_t queue_size = 0;   ///< the limit on `queued + reserved`
   std::size_t active = 0;       ///< tasks that run now, cancelled ones that have not ended included
-  std::size_t queued = 0;       ///< tasks that wait for a worker
+  std::size_t queued = 0;       ///< tasks that wait for a worker, or for their lane
+  std::size_t in_lane = 0;      ///< of those: behind another of their lane
   std::size_t queued_max = 0;   ///< the most that ever waited at once
   std::size_t reserved = 0;     ///< room that is held for tasks still to come
   std::size_t waiting = 0;      ///< `async_submit` and `async_reserve` callers that wait for room
   std::size_t stuck = 0;        ///< of those active: told to stop, and still there after the grace
   std::size_t users = 0;        ///< users that hold a slot
+  std::size_t lanes = 0;        ///< lanes that have a task
   std::uint64_t submitted = 0;  ///< tasks accepted
   std::uint64_t completed = 0;  ///< ended by returning
   std::uint64_t failed = 0;     ///< ended by an exception that nobody asked for

@@ -36,6 +36,10 @@ struct pool_options {
   /// Slots, queued and running together, that one user may hold; below 1 becomes 0: no cap.
   int max_per_user = 2;
 
+  /// Tasks, queued and running together, that one lane may have, so that a hot one cannot take the
+  /// queue's room from the others; below 1 becomes 0: no limit. See `task::lane`.
+  int max_per_lane = 0;
+
   /// Run deadline of a task that names none, counted from its start; zero or less: none.
   duration task_timeout = std::chrono::minutes(10);
 

@@ -21,6 +21,7 @@ namespace weir {
 /// Where a task of a pool is in its life, as long as it has one.
 enum class task_state : std::uint8_t {
   queued,    ///< waits for a worker
+  in_lane,   ///< waits for another of its lane to end, and then for a worker
   running,   ///< runs, or awaits something
   stopping,  ///< has been asked to stop, and has not ended
   stuck,     ///< likewise, and the grace is over
@@ -34,6 +35,7 @@ struct task_info {
   std::string id;
   std::string user;
   int priority = 0;
+  std::string lane = {};
   task_state state = task_state::queued;
   cancel_cause cause = cancel_cause::none;  ///< why it has been asked to stop
   duration age = {};                        ///< since it was accepted

@@ -8,6 +8,7 @@
 #include <weir/detail/inline_strand.hpp>
 #include <weir/detail/inspection.hpp>
 #include <weir/detail/intrusive_queue.hpp>
+#include <weir/detail/lane_table.hpp>
 #include <weir/detail/pool_closer.hpp>
 #include <weir/detail/spin_mutex.hpp>
 #include <weir/detail/task_record.hpp>
@@ -122,7 +123,7 @@ class pool_core : public std::enable_shared_from_this<pool_core> {
   error_code submit(task& t, std::source_location where);
 
   /// The same for a task that brings a record of its own, with its id and user set.
-  error_code submit(task_record& record, std::optional<duration> timeout);
+  error_code submit(task_record& record, std::optional<duration> timeout, std::string lane = {});
 
   // Both again, with room that was reserved; it is used up only if the task is accepted.
   error_code submit(pool_room& room, task& t, std::source_location where);
@@ -204,13 +205,17 @@ class pool_core : public std::enable_shared_from_this<pool_core> {
                                                boost::asio::experimental::channel_traits<>, void()>;
 
   struct alignas(64) rejections {
-    std::atomic<std::uint64_t> closed{0}, user_limit{0}, queue_full{0}, invalid{0}, cancelled{0};
+    std::atomic<std::uint64_t> closed{0}, user_limit{0}, lane_limit{0}, queue_full{0}, invalid{0},
+        cancelled{0};
   };
+
+  struct taken;
 
   /// \returns whether `waiter`, unless it is null, waits; if not, `ec` says how it went.
   bool submit(task& t, pool_room* room, room_waiter* waiter, std::source_location where,
               error_code& ec);
-  error_code submit(task_record& record, pool_room* room, std::optional<duration> timeout);
+  error_code submit(task_record& record, pool_room* room, std::optional<duration> timeout,
+                    std::string lane);
 
   error_code resolve(bool has_callable, std::string_view user, std::optional<duration> given,
                      duration& timeout) const noexcept;
@@ -226,12 +231,16 @@ class pool_core : public std::enable_shared_from_this<pool_core> {
   void accepted(worker* wake);
 
   // Under the lock.
+  std::size_t queued() const noexcept { return queue_.size() + lanes_.following(); }
   bool take_room();
   room_claim* leave_room(time_point now);
   room_claim* left_unrun(task_record& record, time_point now) noexcept;
   void push(room_claim& claim) noexcept;
   worker* push(task_record& record, time_point now) noexcept;
   void enqueue(task_record& record, time_point now) noexcept;
+  void leave_lane(task_record& record, time_point now) noexcept;
+  void unqueue(task_record& record) noexcept;
+  task_record* oldest() noexcept;
   task_record* next_task() noexcept { return static_cast<task_record*>(queue_.pop()); }
   void recycle(task_record& record) noexcept;
   void book(task_record& record, task_outcome how) noexcept;
@@ -260,6 +269,7 @@ class pool_core : public std::enable_shared_from_this<pool_core> {
   mutable spin_mutex mutex_;  ///< guards all that follows, down to the keeper
   gate gate_;
   run_queue queue_;
+  lane_table lanes_;
   intrusive_queue<room_claim> waiting_;
   submitted_task* free_ = nullptr;  ///< records to use again
   std::vector<boost::intrusive_ptr<worker>> workers_;

@@ -6,6 +6,7 @@
 
 #include <weir/cancel_cause.hpp>
 #include <weir/clock.hpp>
+#include <weir/detail/lane_table.hpp>
 #include <weir/detail/user_slots.hpp>
 #include <weir/pool_observer.hpp>
 #include <weir/run_queue.hpp>
@@ -74,16 +75,18 @@ class task_record : public run_queue::node {
             .user = user,
             .priority = priority,
             .spawned = spawned,
-            .waited = (began ? started_at : now) - queued_at(),
+            .waited = (began ? started_at : now) - accepted_at,
             .ran = began ? now - started_at : duration::zero()};
   }
 
   std::string id;
   std::source_location spawned;
-  time_point started_at{};                  ///< zero before
-  duration timeout{};                       ///< zero: none
+  time_point accepted_at{};  ///< it may join the queue later, when its lane has come to it
+  time_point started_at{};   ///< zero before
+  duration timeout{};        ///< zero: none
   time_point deadline = time_point::max();  ///< set when it starts
   user_slots::entry* slot = nullptr;
+  lane_table::place* lane = nullptr;
   std::uint64_t serial = 0;
   std::uint64_t epoch = 0;
   worker* runner = nullptr;

@@ -82,8 +82,8 @@ class spawn_op final : public task_record {
       : callable_(std::move(f)), handler_(std::in_place, std::move(handler), fallback) {}
 
   static void start(const std::shared_ptr<pool_core>& core, Handler handler, std::string id,
-                    std::string user, int priority, std::optional<duration> timeout, F f,
-                    std::source_location where) {
+                    std::string user, int priority, std::optional<duration> timeout,
+                    std::string lane, F f, std::source_location where) {
     fault_point();
     const auto memory = boost::asio::get_associated_allocator(handler);
     auto op =
@@ -100,7 +100,7 @@ class spawn_op final : public task_record {
     error_code ec;
     std::exception_ptr error;
     try {
-      ec = core->submit(*op, timeout);
+      ec = core->submit(*op, timeout, std::move(lane));
     } catch (const std::bad_alloc&) {
       error = std::current_exception();
     }
@@ -211,14 +211,14 @@ auto co_spawn(worker_pool& pool, run_options options, F&& f, Token&& token,
     return boost::asio::async_initiate<Token, void(std::exception_ptr)>(
         detail::pool_initiation<detail::spawn_op, R, callable>{detail::pool_access::core(pool)},
         token, std::string(options.id), std::string(options.user), options.priority,
-        options.timeout, callable(std::forward<F>(f)), where);
+        options.timeout, std::string(options.lane), callable(std::forward<F>(f)), where);
   } else {
     static_assert(std::default_initializable<R>,
                   "weir::co_spawn: the result is default-constructible; wrap it in std::optional");
     return boost::asio::async_initiate<Token, void(std::exception_ptr, R)>(
         detail::pool_initiation<detail::spawn_op, R, callable>{detail::pool_access::core(pool)},
         token, std::string(options.id), std::string(options.user), options.priority,
-        options.timeout, callable(std::forward<F>(f)), where);
+        options.timeout, std::string(options.lane), callable(std::forward<F>(f)), where);
   }
 }
 

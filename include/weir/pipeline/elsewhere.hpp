@@ -78,14 +78,17 @@ class on_pool_workers {
         user_(options.user),
         priority_(options.priority),
         timeout_(options.timeout),
+        lane_(options.lane),
         f_(std::make_shared<F>(std::move(f))) {}
 
   template <typename T>
   requires takes_item<F, T>
   auto operator()(T item) -> boost::asio::awaitable<result_of_item<F, T>> {
     pool_call<F, T> call{f_, std::move(item)};
-    return co_spawn(*pool_, {.id = {}, .user = user_, .priority = priority_, .timeout = timeout_},
-                    std::move(call), boost::asio::use_awaitable);
+    return co_spawn(
+        *pool_,
+        {.id = {}, .user = user_, .priority = priority_, .timeout = timeout_, .lane = lane_},
+        std::move(call), boost::asio::use_awaitable);
   }
 
  private:
@@ -93,6 +96,7 @@ class on_pool_workers {
   std::string user_;
   int priority_;
   std::optional<duration> timeout_;
+  std::string lane_;
   std::shared_ptr<F> f_;
 };
 

@@ -178,8 +178,9 @@ error_code pool_core::submit(task_record& record, pool_room* reserved,
 }
 
 void pool_core::accepted(worker* wake) {
-  if (wake) wake->wake(shared_from_this());
   if (options_.max_queue_wait > duration::zero()) keeper_.watch_queue(*this);
+  // Last, for the task may hold the last handle of the pool and let go of it before this returns.
+  if (wake) wake->wake(shared_from_this());
 }
 
 bool pool_core::take_room() {

@@ -24,6 +24,7 @@ pool_options clamped(pool_options options) {
   options.max_per_lane = std::max(options.max_per_lane, 0);
   options.task_timeout = std::max(options.task_timeout, duration::zero());
   options.grace = std::max(options.grace, duration::zero());
+  options.stuck_replacements = std::max(options.stuck_replacements, 0);
   options.answer_after = std::max(options.answer_after, duration::zero());
   options.max_queue_wait = std::max(options.max_queue_wait, duration::zero());
   return options;
@@ -68,6 +69,7 @@ pool_metrics pool_core::metrics() const {
     const std::lock_guard lock(mutex_);
     m.workers = static_cast<int>(limit_);
     m.active = active_;
+    m.stand_ins = stand_ins();
     m.queued = queued();
     m.in_lane = lanes_.following();
     m.lanes = lanes_.size();
@@ -135,11 +137,11 @@ worker& pool_core::add_worker() {
 worker* pool_core::worker_to_wake() noexcept {
   // One at a time: to wake a thread costs more than to run most tasks. Whoever is woken wakes the
   // next when it has found its task and there are more.
-  if (searching_ || active_ >= limit_) return nullptr;
+  if (searching_ || active_ >= limit()) return nullptr;
   worker* found = idle_;
   if (found) {
     idle_ = found->next_idle;
-  } else if (workers_.size() < limit_) {
+  } else if (workers_.size() < limit()) {
     try {
       found = &add_worker();
     } catch (const std::bad_alloc&) {
@@ -194,7 +196,7 @@ task_record* pool_core::take(worker& w, ended_task ended, bool& retire) noexcept
     if (w.searching) w.searching = searching_ = false;
     // Looked at here and not only by whoever woke this worker: the limit, or what runs, may have
     // changed since. Where it parks with tasks still queued, those that run will come to them.
-    if (active_ < limit_) record = next_task();
+    if (active_ < limit()) record = next_task();
     if (record) {
       served = leave_room(now);
       ++active_;
@@ -263,8 +265,23 @@ void pool_core::drop(task_record& record, error_code why, room_claim* served) no
   serve(served);
 }
 
+std::size_t pool_core::stand_ins() const noexcept {
+  if (options_.stuck_replacements == 0) return 0;
+  // One that ends as it becomes stuck may be counted out before it is counted in.
+  return static_cast<std::size_t>(
+      std::clamp(stuck_.load(std::memory_order_relaxed), 0, options_.stuck_replacements));
+}
+
 void pool_core::on_stuck(const stuck_task& task) noexcept {
   stuck_.fetch_add(1, std::memory_order_relaxed);
+  if (options_.stuck_replacements != 0) {
+    worker* wake = nullptr;
+    {
+      const std::lock_guard lock(mutex_);
+      if (!queue_.empty()) wake = worker_to_wake();
+    }
+    if (wake) wake->wake(shared_from_this());
+  }
   if (!options_.observer) return;
   task_event event = task.event;
   event.id = task.id;

@@ -38,7 +38,9 @@ void end(std::unique_ptr<detail::owned_threads> threads, std::shared_ptr<detail:
 
 worker_pool::worker_pool(pool_options options) {
   const int threads = options.threads < 1 ? std::max(options.workers, 1) : options.threads;
-  threads_ = std::make_unique<detail::owned_threads>(threads);
+  // The threads of those who may stand in are started now: to start one when it is needed can fail.
+  threads_ =
+      std::make_unique<detail::owned_threads>(threads + std::max(options.stuck_replacements, 0));
   core_ = std::make_shared<detail::pool_core>(threads_->tasks().get_executor(),
                                               threads_->timers().get_executor(), std::move(options),
                                               false);

@@ -80,6 +80,7 @@ class duel {
                                                        ? 0ns
                                                        : limits_.max_wait,
                                  .grace = limits_.grace,
+                                 .stuck_replacements = static_cast<int>(limits_.stand_ins),
                                  .answer_after = limits_.answer_after}) {}
 
   void play(int steps) {
@@ -120,6 +121,7 @@ class duel {
             .lane = draw.below(4),
             .max_wait = draw.chance(0.5) ? span(40ms) : weir::duration::max(),
             .grace = span(30ms),
+            .stand_ins = draw.below(3),
             .answer_after = span(20ms)};
   }
 
@@ -213,6 +215,8 @@ class duel {
     const weir::pool_metrics m = pool_->metrics();
     BOOST_TEST_REQUIRE(static_cast<std::size_t>(m.workers) == model_.workers());
     BOOST_TEST_REQUIRE(m.active == model_.active());
+    BOOST_TEST_REQUIRE(m.stuck == model_.stuck());
+    BOOST_TEST_REQUIRE(m.stand_ins == model_.stand_ins());
     BOOST_TEST_REQUIRE(m.queued == model_.queued());
     BOOST_TEST_REQUIRE(m.waiting == model_.waiting());
     BOOST_TEST_REQUIRE(m.users == model_.users());

@@ -54,6 +54,7 @@ class pool_model {
     std::size_t lane = 0;  ///< 0: none
     weir::duration max_wait = weir::duration::max();
     weir::duration grace{};
+    std::size_t stand_ins = 0;
     weir::duration answer_after{};
   };
 
@@ -72,6 +73,8 @@ class pool_model {
     weir::time_point ends = weir::time_point::max();
     weir::time_point due = weir::time_point::max();
     weir::time_point answer = weir::time_point::max();
+    weir::time_point stuck_at = weir::time_point::max();
+    bool stuck = false;
     std::size_t serial = 0;                               ///< of its acceptance
     weir::time_point too_late = weir::time_point::max();  ///< to start
     bool answered = false;  ///< its caller has been told, ahead of its end
@@ -151,7 +154,7 @@ class pool_model {
           of = &j;
         }
         if (j.where != job::place::running) continue;
-        const auto mine = std::min({j.ends, j.due, j.answer});
+        const auto mine = std::min({j.ends, j.due, j.answer, j.stuck_at});
         if (mine < next) {
           next = mine;
           of = &j;
@@ -169,6 +172,9 @@ class pool_model {
       } else if (of->answer == next) {
         of->answer = weir::time_point::max();
         of->answered = true;
+      } else if (of->stuck_at == next) {
+        of->stuck_at = weir::time_point::max();
+        of->stuck = true;
       } else if (of->due == next) {
         cancel(*of, weir::cancel_cause::timeout, next);
       } else {
@@ -185,6 +191,11 @@ class pool_model {
   }
   std::size_t workers() const { return limits_.workers; }
   std::size_t active() const { return at(job::place::running); }
+  std::size_t stuck() const {
+    return static_cast<std::size_t>(
+        std::count_if(jobs_.begin(), jobs_.end(), [](const job& j) { return j.stuck; }));
+  }
+  std::size_t stand_ins() const { return std::min(stuck(), limits_.stand_ins); }
   std::size_t queued() const { return at(job::place::queued); }
   std::size_t waiting() const { return waiting_.size(); }
 
@@ -263,7 +274,7 @@ class pool_model {
   }
 
   void fill(weir::time_point now) {
-    while (active() < limits_.workers && !queued_.empty()) {
+    while (active() < limits_.workers + stand_ins() && !queued_.empty()) {
       job& j = jobs_[queued_.front()];
       queued_.pop_front();
       j.where = job::place::running;
@@ -293,13 +304,16 @@ class pool_model {
       finish(j, cause == weir::cancel_cause::timeout ? fate::timed_out : fate::cancelled);
     else if (j.how == conduct::stubborn)
       finish(j, cause == weir::cancel_cause::timeout ? fate::timed_out : fate::completed);
-    else if (j.by == door::co_spawn)
-      j.answer = now + limits_.answer_after;
+    else {
+      j.stuck_at = now + limits_.grace;
+      if (j.by == door::co_spawn) j.answer = now + limits_.answer_after;
+    }
   }
 
   void finish(job& j, fate f) {
     j.end = f;
     j.where = job::place::outside;
+    j.stuck = false;
     if (j.lane.empty() || lane_held(j.lane)) return;
     const job* const next = first_accepted([&](const job& other) { return other.lane == j.lane; });
     if (next) queued_.push_back(static_cast<std::size_t>(next - jobs_.data()));

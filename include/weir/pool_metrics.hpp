@@ -29,7 +29,7 @@ struct rejection_counts {
 /// `submitted = queued + active + completed + failed + timed_out + cancelled`; with the
 /// rejections, which are counted apart, `offered() = submitted + rejected.total()`.
 struct pool_metrics {
-  int workers = 0;              ///< the limit on `active`; see `worker_pool::resize`
+  int workers = 0;              ///< the limit on `active`, less `stand_ins`; see `resize`
   std::size_t queue_size = 0;   ///< the limit on `queued + reserved`
   std::size_t active = 0;       ///< tasks that run now, cancelled ones that have not ended included
   std::size_t queued = 0;       ///< tasks that wait for a worker, or for their lane
@@ -38,6 +38,7 @@ struct pool_metrics {
   std::size_t reserved = 0;     ///< room that is held for tasks still to come
   std::size_t waiting = 0;      ///< `async_submit` and `async_reserve` callers that wait for room
   std::size_t stuck = 0;        ///< of those active: told to stop, and still there after the grace
+  std::size_t stand_ins = 0;    ///< how many more than `workers` may run, for those that are stuck
   std::size_t users = 0;        ///< users that hold a slot
   std::size_t lanes = 0;        ///< lanes that have a task
   std::uint64_t submitted = 0;  ///< tasks accepted

@@ -52,6 +52,14 @@ struct pool_options {
   /// zero.
   duration grace = std::chrono::seconds(5);
 
+  /// How many workers at most stand in for tasks that are stuck: from when one is reported as stuck
+  /// until its frame ends, one task more runs at once. Its slots, and its lane, stay held. Below 1
+  /// becomes 0: a stuck task costs the pool a worker.
+  ///
+  /// A pool that owns its threads starts so many more than `threads` says, since a task that blocks
+  /// its thread takes that with it; they serve all tasks alike, stuck or not.
+  int stuck_replacements = 0;
+
   /// How long the caller of a `co_spawn` is kept waiting for a task that was cancelled and does
   /// not end. Then the caller gets its error and the task keeps its slot until its frame ends.
   /// `duration::max()`: the caller always waits for the end, so that the task may refer to what

@@ -136,6 +136,9 @@ class worker_pool {
   /// are more tasks that await, not more that block. The memory of workers that are no longer
   /// needed is kept for when they are.
   ///
+  /// Those who stand in for stuck tasks come on top of that: see
+  /// `pool_options::stuck_replacements`.
+  ///
   /// A task of this pool may call it. A pool that is shutting down drains under the new limit; one
   /// that is closed stays closed.
   void resize(int workers);

@@ -233,6 +233,34 @@ BOOST_AUTO_TEST_CASE(growth_is_never_lost_between_the_last_look_and_the_parking_
   BOOST_TEST(p.metrics().completed == 10'000U);
 }
 
+BOOST_AUTO_TEST_CASE(stand_ins_come_and_go_as_tasks_block_their_threads_beyond_the_grace) {
+  constexpr int workers = 2;
+  constexpr int stand_ins = 2;
+  weir::worker_pool p{{.workers = workers,
+                       .queue_size = 1000,
+                       .max_per_user = 0,
+                       .task_timeout = 1ms,
+                       .grace = 500us,
+                       .stuck_replacements = stand_ins}};
+  std::atomic<int> now{0}, peak{0};
+  for (int i = 0; i < 300; ++i) {
+    // Some end just when they become stuck.
+    auto work = [&, length = i % 3 == 0 ? 1500us + i % 4 * 1ms : 100us](task_context&) {
+      raise_to(peak, now.fetch_add(1) + 1);
+      std::this_thread::sleep_for(length);
+      now.fetch_sub(1);
+    };
+    BOOST_TEST(!p.submit(task_of("", work)));
+  }
+  const auto report = p.async_shutdown({.deadline = 1min}, asio::use_future).get();
+  BOOST_TEST(report.drained);
+  BOOST_TEST(peak.load() <= workers + stand_ins);
+  const weir::pool_metrics m = p.metrics();
+  check_at_rest(m);
+  BOOST_TEST(m.submitted == 300U);
+  BOOST_TEST((m.stuck == 0U && m.stand_ins == 0U));
+}
+
 BOOST_AUTO_TEST_CASE(timed_tasks_on_many_threads_have_one_outcome_each) {
   weir::worker_pool p{{.workers = 8, .threads = 4, .queue_size = 1000, .max_per_user = 0}};
   std::vector<std::future<void>> futures;

@@ -233,6 +233,8 @@ class pool_core : public std::enable_shared_from_this<pool_core> {
   // Under the lock.
   std::size_t queued() const noexcept { return queue_.size() + lanes_.following(); }
   bool take_room();
+  std::size_t stand_ins() const noexcept;
+  std::size_t limit() const noexcept { return limit_ + stand_ins(); }
   room_claim* leave_room(time_point now);
   room_claim* left_unrun(task_record& record, time_point now) noexcept;
   void push(room_claim& claim) noexcept;

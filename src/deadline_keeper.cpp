@@ -37,11 +37,13 @@ void deadline_keeper::rest(pool_core& core) {
   for (deadline_group* group = newest_.load(std::memory_order_acquire); group; group = group->next)
     if (group->told.load(std::memory_order_relaxed) != time_point::max()) tell(core, *group);
   if (queue_watched_.load(std::memory_order_relaxed)) tell_queue(core);
+  if (hogs_watched_.load(std::memory_order_relaxed)) tell_hogs(core);
 }
 
 void deadline_keeper::abandon_context() noexcept {
   for (deadline_group* group = newest_.load(); group; group = group->next) group->timer.reset();
   queue_timer_.reset();
+  hog_timer_.reset();
   executor_ = {};
 }
 
@@ -105,6 +107,49 @@ void deadline_keeper::settle_queue(const std::shared_ptr<pool_core>& core) {
   queue_timer_->async_wait([core](const error_code& ec) {
     if (!ec) core->keeper().settle_queue(core);
   });
+}
+
+void deadline_keeper::tell_hogs(pool_core& core) {
+  boost::asio::post(executor_,
+                    [self = core.shared_from_this()] { self->keeper().settle_hogs(self); });
+}
+
+void deadline_keeper::settle_hogs(const std::shared_ptr<pool_core>& core) {
+  if (core->context_gone()) return;
+  if (!hog_timer_) hog_timer_.emplace(executor_);
+  if (!look_for_hogs(*core)) {
+    hogs_watched_.store(false, std::memory_order_seq_cst);
+    // A task that started after the look may have seen that somebody looks.
+    if (!look_for_hogs(*core)) {
+      hog_timer_->cancel();
+      return;
+    }
+    hogs_watched_.store(true, std::memory_order_seq_cst);
+  }
+  hog_timer_->expires_after(core->options().hog_after / 2);
+  hog_timer_->async_wait([core](const error_code& ec) {
+    if (!ec) core->keeper().settle_hogs(core);
+  });
+}
+
+bool deadline_keeper::look_for_hogs(pool_core& core) {
+  const time_point now = steady_clock::now();
+  bool runs = false;
+  std::size_t hogs = 0;
+  for (deadline_group* group = newest_.load(std::memory_order_acquire); group;
+       group = group->next) {
+    const std::size_t count = group->count.load(std::memory_order_acquire);
+    for (std::size_t i = 0; i < count; ++i) {
+      worker& w = *group->members[i];
+      const worker::standing s = w.look();
+      if (s.now != worker::phase::idle) runs = true;
+      if (const auto held = w.look_for_hog(now, core.options().hog_after))
+        core.on_hog(w, s.epoch, *held);
+      if (w.hogs()) ++hogs;
+    }
+  }
+  core.on_hogs(hogs);
+  return runs;
 }
 
 }  // namespace weir::detail

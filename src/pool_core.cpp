@@ -27,6 +27,10 @@ pool_options clamped(pool_options options) {
   options.stuck_replacements = std::max(options.stuck_replacements, 0);
   options.answer_after = std::max(options.answer_after, duration::zero());
   options.max_queue_wait = std::max(options.max_queue_wait, duration::zero());
+  if (options.hog_after > duration::zero())
+    options.hog_after = std::max<duration>(options.hog_after, std::chrono::milliseconds(1));
+  else
+    options.hog_after = duration::zero();
   return options;
 }
 
@@ -85,6 +89,8 @@ pool_metrics pool_core::metrics() const {
     m.queue_wait = queue_wait_;
     m.run_time = run_time_;
   }
+  m.hogging = hogging_.load(std::memory_order_relaxed);
+  m.hogged = hogged_.load(std::memory_order_relaxed);
   m.queue_size = static_cast<std::size_t>(options_.queue_size);
   m.users = slots_.size();
   m.stuck = static_cast<std::size_t>(std::max(stuck_.load(std::memory_order_relaxed), 0));
@@ -224,6 +230,7 @@ task_record* pool_core::take(worker& w, ended_task ended, bool& retire) noexcept
   }
   serve(served);
   if (wake) wake->wake(shared_from_this());
+  if (record && options_.hog_after > duration::zero()) keeper_.watch_hogs(*this);
   if (due != time_point::max()) keeper_.watch(*this, *w.group, due);
   if (rests) keeper_.rest(*this);
   if (last) closer_.drained(shared_from_this());
@@ -287,6 +294,26 @@ void pool_core::on_stuck(const stuck_task& task) noexcept {
   event.id = task.id;
   event.user = task.user;
   options_.observer->on_task_stuck(event);
+}
+
+void pool_core::on_hogs(std::size_t now) noexcept {
+  hogging_.store(now, std::memory_order_relaxed);
+}
+
+void pool_core::on_hog(worker& w, std::uint64_t epoch, duration held) {
+  hogged_.fetch_add(1, std::memory_order_relaxed);
+  if (!options_.observer) return;
+  std::optional<stuck_task> hog;
+  {
+    // What has ended is forgotten, and its record used again, under this lock.
+    const std::lock_guard lock(mutex_);
+    if (!w.running() || w.look().epoch != epoch) return;
+    hog.emplace(w.current().event(steady_clock::now()));
+  }
+  task_event event = hog->event;
+  event.id = hog->id;
+  event.user = hog->user;
+  options_.observer->on_task_hogging(event, held);
 }
 
 ended_task pool_core::conclude(worker& w, task_record& record, std::exception_ptr error) noexcept {

@@ -72,6 +72,7 @@ task_dump pool_core::dump() const {
     if (began) t.ran = now - record.started_at;
     if (began && record.deadline != time_point::max()) t.left = record.deadline - now;
     t.spawned = record.spawned;
+    if (began) t.hogs = record.runner->hogged_for(now);
     if (began) t.waits_for = waits.of(*record.runner, record.started_at);
   };
   std::size_t running = 0;

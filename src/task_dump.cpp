@@ -56,6 +56,7 @@ std::ostream& operator<<(std::ostream& out, const task_dump& dump) {
     if (t.left) out << ", deadline in " << seconds(*t.left);
     if (t.cause != cancel_cause::none) out << ", asked to stop: " << to_string(t.cause);
     out << ", from " << file_of(t.spawned) << ':' << t.spawned.line();
+    if (t.hogs != duration::zero()) out << ", holds its thread for " << seconds(t.hogs);
     if (!t.waits_for.empty()) out << ", waits for " << t.waits_for;
     out << '\n';
   }

@@ -64,6 +64,7 @@ struct end_of_run {
 
 worker::worker(pool_core& core, const base_executor& base)
     : core_(&core),
+      counts_turns_(core.options().hog_after > duration::zero()),
       context_(&asio::query(base, asio::execution::context)),
       strand_(std::in_place, base) {}
 
@@ -157,6 +158,30 @@ std::pair<task_state, cancel_cause> worker::state_of_task() const {
   // Idle: its frame has ended, and it is about to be entered into the books.
   if (now <= phase::running) return {task_state::running, cancel_cause::none};
   return {stuck_ ? task_state::stuck : task_state::stopping, cause_for(now)};
+}
+
+std::optional<duration> worker::look_for_hog(time_point now, duration hog_after) noexcept {
+  const standing s = look();
+  const std::uint64_t count = turns_.load(std::memory_order_relaxed);
+  const bool holds = count % 2 != 0 && s.now != phase::idle;
+  if (!holds || count != seen_turn_ || s.epoch != seen_epoch_) {
+    // The epoch too: a worker whose tasks do not suspend runs one after another in one turn.
+    hog_turn_.store(no_turn, std::memory_order_release);
+    seen_turn_ = holds ? count : no_turn;
+    seen_epoch_ = s.epoch;
+    seen_at_.store(now, std::memory_order_relaxed);
+    return std::nullopt;
+  }
+  const duration held = now - seen_at_.load(std::memory_order_relaxed);
+  if (hogs() || held < hog_after) return std::nullopt;
+  hog_turn_.store(count, std::memory_order_release);
+  return held;
+}
+
+duration worker::hogged_for(time_point now) const noexcept {
+  const std::uint64_t told = hog_turn_.load(std::memory_order_acquire);
+  if (told == no_turn || told != turns_.load(std::memory_order_relaxed)) return {};
+  return now - seen_at_.load(std::memory_order_relaxed);
 }
 
 void worker::inspect(inspector& to) const {

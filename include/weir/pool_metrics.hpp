@@ -39,6 +39,7 @@ struct pool_metrics {
   std::size_t waiting = 0;      ///< `async_submit` and `async_reserve` callers that wait for room
   std::size_t stuck = 0;        ///< of those active: told to stop, and still there after the grace
   std::size_t stand_ins = 0;    ///< how many more than `workers` may run, for those that are stuck
+  std::size_t hogging = 0;      ///< of those active: hold a thread for longer than `hog_after`
   std::size_t users = 0;        ///< users that hold a slot
   std::size_t lanes = 0;        ///< lanes that have a task
   std::uint64_t submitted = 0;  ///< tasks accepted
@@ -47,6 +48,7 @@ struct pool_metrics {
   std::uint64_t timed_out = 0;  ///< ended after the run deadline, however they ended
   std::uint64_t cancelled = 0;  ///< ended by a shutdown, by their caller, or shed
   std::uint64_t shed = 0;       ///< of those: waited longer than `max_queue_wait`
+  std::uint64_t hogged = 0;     ///< times that a task held a thread for longer than `hog_after`
   histogram queue_wait;         ///< from acceptance to start, of tasks that started
   histogram run_time;           ///< from start to end, of tasks that started
   rejection_counts rejected;    ///< submissions that were turned down

@@ -62,6 +62,13 @@ class pool_observer {
   /// A task was asked to stop and still runs, a grace later.
   virtual void on_task_stuck(const task_event& task) noexcept;
 
+  /// A task has held a thread without suspending for `held` at least, and still does: it blocks, or
+  /// computes. Others that are ready wait for that thread. Told once for each time that it does so,
+  /// where `pool_options::hog_after` is set; apart from the workers, so that no hog keeps it back.
+  ///
+  /// Not seen is what a task does on an executor other than its pool's.
+  virtual void on_task_hogging(const task_event& task, duration held) noexcept;
+
   /// A submission of `user` was turned down: with `operation_aborted`, by the caller itself, who
   /// waited for room.
   virtual void on_rejected(std::string_view user, error_code why) noexcept;

@@ -60,6 +60,14 @@ struct pool_options {
   /// its thread takes that with it; they serve all tasks alike, stuck or not.
   int stuck_replacements = 0;
 
+  /// A task that has held its thread for so long without suspending is a hog, of which the observer
+  /// and the metrics tell; see `pool_observer::on_task_hogging`. It is noticed half as much later
+  /// at most. Zero or less: nobody looks. Below 1 ms becomes 1 ms.
+  ///
+  /// Of a pool on a borrowed executor a hog is seen while another thread of that is free. On a
+  /// single thread none is: whoever would look waits for that thread too.
+  duration hog_after = {};
+
   /// How long the caller of a `co_spawn` is kept waiting for a task that was cancelled and does
   /// not end. Then the caller gets its error and the task keeps its slot until its frame ends.
   /// `duration::max()`: the caller always waits for the end, so that the task may refer to what

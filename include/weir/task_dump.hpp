@@ -43,6 +43,9 @@ struct task_info {
   std::optional<duration> left = {};        ///< to its run deadline, below zero when it has passed
   std::source_location spawned = {};        ///< the line that handed it over
 
+  /// For how long it has held a thread at least, of a task that hogs one; else zero.
+  duration hogs = {};
+
   /// What it waits for, if that is one of weir's own: such as `semaphore acquire of 'database'`.
   std::string waits_for;
 };

@@ -77,6 +77,15 @@ class deadline_keeper {
   /// Somebody has joined the queue of a pool that sheds those who wait for too long.
   void watch_queue(pool_core& core);
 
+  /// A task has started, in a pool that looks for hogs.
+  void watch_hogs(pool_core& core) {
+    // As in `watch`: either this load sees that nobody looks any more, or the keeper, which looks
+    // at the workers once more after it has said so, sees the task.
+    if (!hogs_watched_.load(std::memory_order_seq_cst) &&
+        !hogs_watched_.exchange(true, std::memory_order_seq_cst))
+      tell_hogs(core);
+  }
+
   /// Nothing runs: a timer that is still armed would keep a borrowed context waiting for nothing.
   void rest(pool_core& core);
 
@@ -88,10 +97,15 @@ class deadline_keeper {
   void settle(const std::shared_ptr<pool_core>& core, deadline_group& group);
   void tell_queue(pool_core& core);
   void settle_queue(const std::shared_ptr<pool_core>& core);
+  void tell_hogs(pool_core& core);
+  void settle_hogs(const std::shared_ptr<pool_core>& core);
+  bool look_for_hogs(pool_core& core);
 
   boost::asio::any_io_executor executor_;
   std::optional<steady_timer> queue_timer_;
-  std::atomic<bool> queue_watched_{false};        ///< the timer waits, or somebody has told
+  std::atomic<bool> queue_watched_{false};  ///< the timer waits, or somebody has told
+  std::optional<steady_timer> hog_timer_;
+  std::atomic<bool> hogs_watched_{false};         ///< likewise
   std::atomic<deadline_group*> newest_{nullptr};  ///< a list that only grows, so it needs no lock
 };
 

@@ -174,6 +174,10 @@ class pool_core : public std::enable_shared_from_this<pool_core> {
   void on_stuck(const stuck_task& task) noexcept;
   void on_unstuck() noexcept { stuck_.fetch_sub(1, std::memory_order_relaxed); }
 
+  /// The task of `epoch` hogs its thread; so many tasks do, as of the keeper's last look.
+  void on_hog(worker& w, std::uint64_t epoch, duration held);
+  void on_hogs(std::size_t now) noexcept;
+
   // The end.
 
   /// No more admissions; those who wait for room are turned away.
@@ -266,6 +270,8 @@ class pool_core : public std::enable_shared_from_this<pool_core> {
   std::atomic<bool> full_{false};  ///< no room, as of the last change: lets a refusal be quick
   std::atomic<bool> context_gone_{false};
   std::atomic<int> stuck_{0};
+  std::atomic<std::size_t> hogging_{0};
+  std::atomic<std::uint64_t> hogged_{0};
   std::atomic<std::size_t> telling_{0};  ///< tasks booked as ended, their callers not told yet
 
   mutable spin_mutex mutex_;  ///< guards all that follows, down to the keeper

@@ -147,6 +147,39 @@ class worker {
   /// The id of the task that was cancelled and still runs, if there is one.
   std::optional<std::string> name_of_cancelled() const;
 
+  /// Stands while a handler of the worker runs, where somebody looks for hogs: the count of its
+  /// turns is odd meanwhile. One that the handler dispatches runs in the same turn.
+  class turn {
+   public:
+    explicit turn(worker& w) noexcept : worker_(w), outermost_(!w.holds_thread()) {
+      if (outermost_) worker_.next_turn();
+    }
+    turn(const turn&) = delete;
+    turn& operator=(const turn&) = delete;
+    ~turn() {
+      if (outermost_) worker_.next_turn();
+    }
+
+   private:
+    worker& worker_;
+    const bool outermost_;
+  };
+
+  /// Whether turns are counted.
+  bool counts_turns() const noexcept { return counts_turns_; }
+
+  // For the keeper, who looks for hogs.
+
+  /// Looks whether the task that was there at the last look has held its thread since.
+  /// \returns for how long at least, where that is a hog and has not been told of.
+  std::optional<duration> look_for_hog(time_point now, duration hog_after) noexcept;
+
+  /// Whether one was found that held its thread still at the last look.
+  bool hogs() const noexcept { return hog_turn_.load(std::memory_order_acquire) != no_turn; }
+
+  /// For how long at least a task has held the thread that has been found a hog, and still does.
+  duration hogged_for(time_point now) const noexcept;
+
   bool stop_requested(std::uint64_t epoch);
   std::stop_token standard_token(std::uint64_t epoch);
   cancel_cause cause_of_current();
@@ -180,11 +213,18 @@ class worker {
 
  private:
   struct unfinished;
+  static constexpr std::uint64_t no_turn = 0;  // even, so nothing runs in it
   enum class wakefulness : std::uint8_t { unborn, awake, parked, notified };
 
   ~worker() = default;
   auto async_park();
   void resume_parked();
+
+  // The strand lets one thread at a time count, so this needs no exchange.
+  void next_turn() noexcept {
+    turns_.store(turns_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  }
+  bool holds_thread() const noexcept { return turns_.load(std::memory_order_relaxed) % 2 != 0; }
 
   static std::uint64_t word(std::uint64_t epoch, phase p) noexcept {
     return epoch << 3U | static_cast<std::uint64_t>(p);
@@ -209,6 +249,13 @@ class worker {
   std::optional<boost::asio::any_completion_handler<void()>> parked_;
   std::atomic<wakefulness> wakefulness_{wakefulness::unborn};
   std::atomic<bool> unwinding_{false};
+
+  const bool counts_turns_;
+  std::atomic<std::uint64_t> turns_{0};
+  std::uint64_t seen_turn_ = no_turn;  ///< at the keeper's last look, as the next
+  std::uint64_t seen_epoch_ = 0;
+  std::atomic<time_point> seen_at_{time_point{}};  ///< when it was there first
+  std::atomic<std::uint64_t> hog_turn_{no_turn};   ///< the turn of a hog that has been told of
 
   boost::asio::execution_context* context_;
   std::optional<boost::asio::strand<base_executor>> strand_;
@@ -251,11 +298,13 @@ class worker_executor {
     if (worker_->unwinding()) {
       std::decay_t<F> function(std::forward<F>(f));
       function();
-    } else if (never_) {
-      boost::asio::require(worker_->strand(), boost::asio::execution::blocking.never)
-          .execute(std::forward<F>(f));
+    } else if (worker_->counts_turns()) {
+      hand_over([w = worker_, function = std::decay_t<F>(std::forward<F>(f))]() mutable {
+        const worker::turn turn(*w);
+        std::move(function)();
+      });
     } else {
-      worker_->strand().execute(std::forward<F>(f));
+      hand_over(std::forward<F>(f));
     }
   }
 
@@ -264,6 +313,15 @@ class worker_executor {
   }
 
  private:
+  template <typename F>
+  void hand_over(F&& f) const {
+    if (never_)
+      boost::asio::require(worker_->strand(), boost::asio::execution::blocking.never)
+          .execute(std::forward<F>(f));
+    else
+      worker_->strand().execute(std::forward<F>(f));
+  }
+
   boost::intrusive_ptr<worker> worker_;
   bool never_;
 };

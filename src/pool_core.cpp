@@ -86,6 +86,8 @@ pool_metrics pool_core::metrics() const {
     m.timed_out = count(task_outcome::timed_out);
     m.cancelled = count(task_outcome::cancelled);
     m.shed = shed_;
+    if (const auto* oldest = queue_.oldest())
+      m.oldest_wait = steady_clock::now() - oldest->queued_at();
     m.queue_wait = queue_wait_;
     m.run_time = run_time_;
   }

@@ -102,6 +102,7 @@ class run_queue {
 
   /// Who has waited longest of all; null if nobody waits.
   node* oldest() noexcept;
+  const node* oldest() const noexcept { return const_cast<run_queue*>(this)->oldest(); }
 
   /// Calls `f` with each; of those of one priority, who came first.
   template <typename F>

@@ -192,6 +192,9 @@ class pool_core : public std::enable_shared_from_this<pool_core> {
   /// Tasks that are queued, running, or ended with their callers still to be told.
   std::size_t live() const;
 
+  /// It has been closed, and all that it had accepted has ended.
+  bool ended() const { return closed_.load(std::memory_order_acquire) && live() == 0; }
+
   /// The report as of now, without `took`.
   shutdown_report report();
 

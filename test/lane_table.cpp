@@ -83,8 +83,7 @@ BOOST_AUTO_TEST_CASE(limit_counts_those_that_have_not_been_accepted_too) {
   place& a = *enter(t, "x");
   t.accept(a);
   place& b = *enter(t, "x");
-  std::string name = "x";
-  BOOST_TEST((t.enter(std::move(name), table::hash("x")) == nullptr));
+  BOOST_TEST((enter(t, "x") == nullptr));
   BOOST_TEST(enter(t, "y") != nullptr);
   BOOST_TEST((t.leave(b) == nullptr));  // had not been accepted
   BOOST_TEST(enter(t, "x") != nullptr);

@@ -8,10 +8,11 @@
 #include <boost/asio/detached.hpp>
 #include <boost/asio/use_future.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <future>
 #include <memory>
-#include <string>
+#include <optional>
 #include <vector>
 
 using namespace weir_test;

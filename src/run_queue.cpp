@@ -39,24 +39,24 @@ void run_queue::push(node& item, time_point now) noexcept {
   if (by_user_) join_flow(item);
 }
 
-run_queue::node* run_queue::pop() noexcept {
+run_queue::node* run_queue::pop(bool newest) noexcept {
   if (empty()) return nullptr;
   band& from = next_band();
   if (!by_user_) {
-    auto& first = static_cast<node&>(from.arrivals.front());
-    erase(first);
-    return &first;
+    auto& next = static_cast<node&>(newest ? from.arrivals.back() : from.arrivals.front());
+    erase(next);
+    return &next;
   }
   flow& turn = from.turns.front();
   if (turn.credit == 0) turn.credit = turn.weight;
   --turn.credit;
-  auto& first = static_cast<node&>(turn.tasks.front());
+  auto& next = static_cast<node&>(newest ? turn.tasks.back() : turn.tasks.front());
   if (turn.credit == 0 && turn.tasks.size() > 1) {
     from.turns.erase(turn);
     from.turns.push(turn);
   }
-  erase(first);
-  return &first;
+  erase(next);
+  return &next;
 }
 
 run_queue::node* run_queue::oldest() noexcept {

@@ -182,7 +182,16 @@ struct model {
     if (std::find(ring.begin(), ring.end(), w.user) == ring.end()) ring.push_back(w.user);
   }
 
-  waiting* pop() {
+  waiting* last_like(const waiting& w) {
+    return std::find_if(all.rbegin(), all.rend(),
+                        [&](const auto& e) {
+                          return priority(*e.first) == priority(w) &&
+                                 (!by_user() || e.first->user == w.user);
+                        })
+        ->first;
+  }
+
+  waiting* pop(bool newest) {
     if (all.empty()) return nullptr;
     const auto ahead = [this](const auto& a, const auto& b) {
       const int p = priority(*a.first);
@@ -200,12 +209,15 @@ struct model {
       chosen = std::find_if(all.begin(), all.end(), [&](const auto& e) {
                  return priority(*e.first) == p && e.first->user == user;
                })->first;
+      if (newest) chosen = last_like(*chosen);
       int& left = credit[{p, user}];
       if (left == 0) left = weights.contains(user) ? weights[user] : 1;
       if (--left == 0) {
         ring.erase(ring.begin());
         ring.push_back(user);
       }
+    } else if (newest) {
+      chosen = last_like(*chosen);
     }
     erase(*chosen);
     return chosen;
@@ -251,8 +263,9 @@ BOOST_AUTO_TEST_CASE(agrees_with_a_model_that_looks_at_all_who_wait) {
         q.erase(gone);
         expected.erase(gone);
       } else {
-        auto* const got = static_cast<waiting*>(q.pop());
-        waiting* const wanted = expected.pop();
+        const bool newest = random.chance(0.3);
+        auto* const got = static_cast<waiting*>(newest ? q.pop_newest() : q.pop());
+        waiting* const wanted = expected.pop(newest);
         BOOST_TEST_REQUIRE(got == wanted, "seed " << seed << ", step " << step);
       }
       BOOST_TEST_REQUIRE(q.size() == expected.all.size());

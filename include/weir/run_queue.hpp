@@ -95,7 +95,10 @@ class run_queue {
   void push(node& item, time_point now) noexcept;
 
   /// The one whose turn it is, taken out; null if there is none.
-  node* pop() noexcept;
+  node* pop() noexcept { return pop(false); }
+
+  /// The same, but of its priority, and in a fair discipline of its user, the one who came last.
+  node* pop_newest() noexcept { return pop(true); }
 
   /// Takes out one that waits here.
   void erase(node& item) noexcept;
@@ -128,6 +131,7 @@ class run_queue {
     detail::intrusive_queue<flow> turns;
   };
 
+  node* pop(bool newest) noexcept;
   band& next_band() noexcept;
   void join_flow(node& item) noexcept;
   void leave_flow(node& item) noexcept;

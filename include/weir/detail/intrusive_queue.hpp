@@ -32,6 +32,9 @@ class intrusive_queue {
   /// The next in turn. Not where it is empty.
   T& front() noexcept { return static_cast<T&>(*head_.next); }
 
+  /// Who joined last. Not where it is empty.
+  T& back() noexcept { return static_cast<T&>(*head_.prev); }
+
   void push(T& item) noexcept {
     queue_hook& hook = item;
     hook.prev = head_.prev;

@@ -178,7 +178,7 @@ error_code pool_core::submit(task_record& record, pool_room* reserved,
 }
 
 void pool_core::accepted(worker* wake) {
-  if (options_.max_queue_wait > duration::zero()) keeper_.watch_queue(*this);
+  if (sheds()) keeper_.watch_queue(*this);
   // Last, for the task may hold the last handle of the pool and let go of it before this returns.
   if (wake) wake->wake(shared_from_this());
 }
@@ -210,7 +210,7 @@ void pool_core::enqueue(task_record& record, time_point now) noexcept {
   record.where = task_record::place::queued;
   record.serial = ++submitted_;
   record.accepted_at = now;
-  if (!record.lane || lanes_.accept(*record.lane)) queue_.push(record, now);
+  if (!record.lane || lanes_.accept(*record.lane)) join_queue(record, now);
   queued_max_ = std::max(queued_max_, queued());
   if (borrowed_ && !busy_)
     busy_.emplace(asio::prefer(inner_, asio::execution::outstanding_work.tracked));
@@ -221,7 +221,12 @@ void pool_core::leave_lane(task_record& record, time_point now) noexcept {
   // The next joins behind all others: so a lane has one turn where each of them has one, however
   // much it has in store.
   if (const lane_table::place* next = lanes_.leave(*std::exchange(record.lane, nullptr)))
-    queue_.push(*next->task, now);
+    join_queue(*next->task, now);
+}
+
+void pool_core::join_queue(task_record& record, time_point now) noexcept {
+  if (codel_.enabled() && queue_.empty()) codel_.on_first(now);
+  queue_.push(record, now);
 }
 
 void pool_core::unqueue(task_record& record) noexcept {

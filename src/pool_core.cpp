@@ -50,6 +50,7 @@ pool_core::pool_core(asio::any_io_executor inner, asio::any_io_executor keeper,
               .capacity = static_cast<std::size_t>(options_.queue_size)}),
       lanes_(static_cast<std::size_t>(options_.max_per_lane),
              static_cast<std::size_t>(options_.queue_size)),
+      codel_(options_.codel),
       limit_(static_cast<std::size_t>(options_.workers)),
       keeper_(keeper),
       closer_(keeper) {
@@ -88,6 +89,8 @@ pool_metrics pool_core::metrics() const {
     m.shed = shed_;
     if (const auto* oldest = queue_.oldest())
       m.oldest_wait = steady_clock::now() - oldest->queued_at();
+    m.shed_codel = shed_codel_;
+    m.overloaded = codel_.enabled() && codel_.overloaded(steady_clock::now());
     m.queue_wait = queue_wait_;
     m.run_time = run_time_;
   }
@@ -179,7 +182,7 @@ std::size_t pool_core::workers() const {
 
 task_record* pool_core::take(worker& w, ended_task ended, bool& retire) noexcept {
   const time_point now = steady_clock::now();
-  if (options_.max_queue_wait > duration::zero()) shed(now);
+  if (sheds()) shed(now);
   time_point due = time_point::max();
   task_record* record = nullptr;
   room_claim* served = nullptr;
@@ -204,7 +207,7 @@ task_record* pool_core::take(worker& w, ended_task ended, bool& retire) noexcept
     if (w.searching) w.searching = searching_ = false;
     // Looked at here and not only by whoever woke this worker: the limit, or what runs, may have
     // changed since. Where it parks with tasks still queued, those that run will come to them.
-    if (active_ < limit()) record = next_task();
+    if (active_ < limit()) record = next_task(now);
     if (record) {
       served = leave_room(now);
       ++active_;
@@ -240,6 +243,14 @@ task_record* pool_core::take(worker& w, ended_task ended, bool& retire) noexcept
   return record;
 }
 
+task_record* pool_core::next_task(time_point now) noexcept {
+  if (!codel_.enabled()) return static_cast<task_record*>(queue_.pop());
+  const bool newest = codel_.overloaded(now);  // `shed` has looked
+  auto* const record = static_cast<task_record*>(newest ? queue_.pop_newest() : queue_.pop());
+  if (record) codel_.on_served(now - record->queued_at(), now);
+  return record;
+}
+
 time_point pool_core::shed(time_point now) noexcept {
   for (;;) {
     task_record* record = nullptr;
@@ -247,9 +258,24 @@ time_point pool_core::shed(time_point now) noexcept {
     worker* wake = nullptr;
     {
       const std::lock_guard lock(mutex_);
-      record = oldest();
-      if (!record) return time_point::max();
-      const time_point due = saturating_add(record->accepted_at, options_.max_queue_wait);
+      time_point due = time_point::max();
+      if (options_.max_queue_wait > duration::zero() && (record = oldest()))
+        due = saturating_add(record->accepted_at, options_.max_queue_wait);
+      if (codel_.enabled()) {
+        // Of those that wait for a worker: who waits for its lane is not late by overload. When
+        // such a one joins them nobody sets the timer, so it looks again in time for it.
+        auto* const first = static_cast<task_record*>(queue_.oldest());
+        if (first) codel_.look(first->queued_at(), now);
+        const time_point slough = first                     ? codel_.due(first->queued_at())
+                                  : lanes_.following() != 0 ? codel_.due(now)
+                                                            : time_point::max();
+        if (slough < due) record = first;
+        if (slough <= now && slough < due) {
+          codel_.on_shed(now);
+          ++shed_codel_;
+        }
+        due = std::min(due, slough);
+      }
       if (due > now) return due;
       ++shed_;
       unqueue(*record);
@@ -420,7 +446,7 @@ void pool_core::abandon_queue() {
     const std::lock_guard lock(mutex_);
     dropped.reserve(queued());
     for (;;) {
-      task_record* record = next_task();
+      auto* record = static_cast<task_record*>(queue_.pop());
       if (!record) record = oldest();  // those that follow one which runs are left
       if (!record) break;
       left_unrun(*record, now);  // the pool is closed: nobody waits for its room

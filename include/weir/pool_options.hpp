@@ -5,6 +5,7 @@
 #define WEIR_POOL_OPTIONS_HPP
 
 #include <weir/clock.hpp>
+#include <weir/codel.hpp>
 #include <weir/pool_observer.hpp>
 #include <weir/run_queue.hpp>
 #include <weir/usable_cpus.hpp>
@@ -47,6 +48,12 @@ struct pool_options {
   /// `queue_wait_expired` and never runs, so that what does run is wanted still. Zero or less: no
   /// end.
   duration max_queue_wait = {};
+
+  /// What to do under overload: with a `target` above zero, tasks are shed by the policy `codel` as
+  /// by `max_queue_wait`, and while it says overload the newest task goes first. With priorities
+  /// that is the newest of its priority, and in a fair discipline the newest of its user, whose
+  /// turn is as before.
+  codel_options codel = {};
 
   /// From the moment a task is cancelled to the moment it is reported as stuck; negative becomes
   /// zero.

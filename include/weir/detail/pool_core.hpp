@@ -4,6 +4,7 @@
 #ifndef WEIR_DETAIL_POOL_CORE_HPP
 #define WEIR_DETAIL_POOL_CORE_HPP
 
+#include <weir/codel.hpp>
 #include <weir/detail/deadline_keeper.hpp>
 #include <weir/detail/inline_strand.hpp>
 #include <weir/detail/inspection.hpp>
@@ -248,15 +249,20 @@ class pool_core : public std::enable_shared_from_this<pool_core> {
   worker* push(task_record& record, time_point now) noexcept;
   void enqueue(task_record& record, time_point now) noexcept;
   void leave_lane(task_record& record, time_point now) noexcept;
+  void join_queue(task_record& record, time_point now) noexcept;
   void unqueue(task_record& record) noexcept;
   task_record* oldest() noexcept;
-  task_record* next_task() noexcept { return static_cast<task_record*>(queue_.pop()); }
+  task_record* next_task(time_point now) noexcept;
   void recycle(task_record& record) noexcept;
   void book(task_record& record, task_outcome how) noexcept;
   worker& add_worker();
   worker* worker_to_wake() noexcept;
   std::uint64_t count(task_outcome how) const noexcept {
     return ended_[static_cast<std::size_t>(how)];
+  }
+
+  bool sheds() const noexcept {
+    return options_.max_queue_wait > duration::zero() || codel_.enabled();
   }
 
   const pool_options options_;
@@ -281,6 +287,7 @@ class pool_core : public std::enable_shared_from_this<pool_core> {
   gate gate_;
   run_queue queue_;
   lane_table lanes_;
+  codel codel_;
   intrusive_queue<room_claim> waiting_;
   submitted_task* free_ = nullptr;  ///< records to use again
   std::vector<boost::intrusive_ptr<worker>> workers_;
@@ -295,6 +302,7 @@ class pool_core : public std::enable_shared_from_this<pool_core> {
   std::uint64_t submitted_ = 0;
   std::array<std::uint64_t, 4> ended_{};  ///< by outcome
   std::uint64_t shed_ = 0;
+  std::uint64_t shed_codel_ = 0;
   histogram queue_wait_;
   histogram run_time_;
   std::uint64_t completed_before_close_ = 0;

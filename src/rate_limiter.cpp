@@ -205,6 +205,11 @@ std::size_t rate_limiter_state::waiters() const {
   return waiting_.size();
 }
 
+rate_metrics rate_limiter_state::metrics() const {
+  const std::lock_guard lock(mutex_);
+  return {.available = bucket_.available(steady_clock::now()), .waiting = waiting_.size()};
+}
+
 void rate_limiter_state::inspect(inspector& to) const {
   const std::lock_guard lock(mutex_);
   waiting_.for_each([&](const token_waiter& w) {
@@ -255,5 +260,7 @@ std::int64_t rate_limiter::available() const { return state_->available(); }
 time_point rate_limiter::when(std::int64_t n) const { return state_->when(n); }
 
 std::size_t rate_limiter::waiters() const { return state_->waiters(); }
+
+rate_metrics rate_limiter::metrics() const { return state_->metrics(); }
 
 }  // namespace weir

@@ -133,6 +133,11 @@ std::size_t semaphore_state::waiters() const {
   return waiting_.size();
 }
 
+semaphore_metrics semaphore_state::metrics() const {
+  const std::lock_guard lock(mutex_);
+  return {.limit = limit_, .in_use = in_use_, .waiting = waiting_.size()};
+}
+
 void semaphore_state::inspect(inspector& to) const {
   const std::lock_guard lock(mutex_);
   waiting_.for_each([&](const permit_waiter& w) {
@@ -182,5 +187,7 @@ std::ptrdiff_t semaphore::limit() const { return state_->limit(); }
 std::ptrdiff_t semaphore::in_use() const { return state_->in_use(); }
 
 std::size_t semaphore::waiters() const { return state_->waiters(); }
+
+semaphore_metrics semaphore::metrics() const { return state_->metrics(); }
 
 }  // namespace weir

@@ -47,6 +47,12 @@ class reservation {
   time_point ready_{};
 };
 
+/// A rate limiter at one moment.
+struct rate_metrics {
+  std::int64_t available = 0;  ///< whole tokens that are there; below zero: owed
+  std::size_t waiting = 0;     ///< those who wait for tokens
+};
+
 /// So many in so long: a token bucket whose waiters are served first come, first served.
 ///
 /// A limit on the rate says nothing of how many run at once, which grows when each takes longer;
@@ -102,6 +108,9 @@ class rate_limiter {
   time_point when(std::int64_t n = 1) const;
 
   std::size_t waiters() const;
+
+  /// What is there and who waits, of one instant.
+  rate_metrics metrics() const;
 
   /// Waits for `n` tokens.
   ///

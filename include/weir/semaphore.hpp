@@ -20,6 +20,13 @@ namespace detail {
 class semaphore_state;
 }  // namespace detail
 
+/// A semaphore at one moment.
+struct semaphore_metrics {
+  std::ptrdiff_t limit = 0;
+  std::ptrdiff_t in_use = 0;  ///< permits given out; more than the limit after that was lowered
+  std::size_t waiting = 0;    ///< those who wait for permits
+};
+
 /// So much at once: a weighted semaphore whose waiters are served first come, first served. A large
 /// request is not starved by small ones: those that come after it wait behind it.
 ///
@@ -64,6 +71,9 @@ class semaphore {
   std::ptrdiff_t in_use() const;
 
   std::size_t waiters() const;
+
+  /// The three of them, of one instant.
+  semaphore_metrics metrics() const;
 
   /// Waits for `n` permits.
   ///

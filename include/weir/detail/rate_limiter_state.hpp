@@ -17,6 +17,10 @@
 #include <optional>
 #include <string>
 
+namespace weir {
+struct rate_metrics;
+}  // namespace weir
+
 namespace weir::detail {
 
 class rate_limiter_state;
@@ -71,6 +75,7 @@ class rate_limiter_state : public std::enable_shared_from_this<rate_limiter_stat
   std::int64_t available() const;
   time_point when(std::int64_t n) const;
   std::size_t waiters() const;
+  rate_metrics metrics() const;
   void inspect(inspector& to) const;
 
  private:

@@ -14,6 +14,10 @@
 #include <memory>
 #include <string>
 
+namespace weir {
+struct semaphore_metrics;
+}  // namespace weir
+
 namespace weir::detail {
 
 /// Somebody who waits for permits.
@@ -45,6 +49,7 @@ class semaphore_state {
   std::ptrdiff_t limit() const;
   std::ptrdiff_t in_use() const;
   std::size_t waiters() const;
+  semaphore_metrics metrics() const;
   void inspect(inspector& to) const;
 
  private:

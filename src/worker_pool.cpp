@@ -79,6 +79,8 @@ void worker_pool::resize(int workers) { core_->resize(workers); }
 
 task_dump worker_pool::dump() const { return core_->dump(); }
 
+bool worker_pool::closed() const noexcept { return core_->closed(); }
+
 pool_metrics worker_pool::metrics() const { return core_->metrics(); }
 
 const pool_options& worker_pool::options() const noexcept { return core_->options(); }

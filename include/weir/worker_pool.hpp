@@ -165,6 +165,9 @@ class worker_pool {
   /// workers are held up for as long as it takes to copy the tasks' names.
   task_dump dump() const;
 
+  /// Whether it has been closed, by a shutdown or by its executor's end: it takes no more tasks.
+  bool closed() const noexcept;
+
   /// The counters of this instant.
   pool_metrics metrics() const;
 

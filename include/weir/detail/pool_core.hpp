@@ -110,6 +110,7 @@ class pool_core : public std::enable_shared_from_this<pool_core> {
   const boost::asio::any_io_executor& executor() const noexcept { return inner_; }
   deadline_keeper& keeper() noexcept { return keeper_; }
   pool_closer& closer() noexcept { return closer_; }
+  bool closed() const noexcept { return closed_.load(std::memory_order_acquire); }
   pool_metrics metrics() const;
   task_dump dump() const;
   void inspect(inspector& to) const;

@@ -11,6 +11,7 @@
 //   curl -H 'X-User: ada' -d hello 'http://127.0.0.1:8080/jobs?kind=hash'   202, with an id
 //   curl -H 'X-User: ada' http://127.0.0.1:8080/jobs/1
 //   curl http://127.0.0.1:8080/metrics
+//   gateway --admin 9090 &                                    a page at http://127.0.0.1:9090/
 //   kill -TERM %1
 //
 // You will see 200 with the result, 429 beyond three tasks of one user, 503 beyond four that run
@@ -101,6 +102,8 @@ asio::awaitable<void> serve(weir::worker_pool& pool, weir::task_queue& queue,
                             gateway::server& server, const gateway::options& o) {
   server.start();
   std::cout << "listening on " << server.local_endpoint() << std::endl;
+  if (const auto admin = server.admin_endpoint())
+    std::cout << "administrators on " << *admin << std::endl;
   const weir::shutdown_report report =
       co_await weir::shutdown_on_signal(pool, server, o.shutdown_deadline);
   co_await server.async_close(asio::use_awaitable);

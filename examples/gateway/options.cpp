@@ -10,6 +10,8 @@ common::flags make_flags(options& o) {
   connection_limits& l = o.limits;
   f.text("--address", o.address, "address to listen on (127.0.0.1)");
   f.number<std::uint16_t>("--port", o.port, 0, "port to listen on; 0: any free one (8080)");
+  f.number<std::int32_t>("--admin", o.admin, 0,
+                         "port on 127.0.0.1 to look at the pool with a browser (none)");
   f.number("--workers", o.pool.workers, 1, "tasks that run at once (4 a CPU)");
   f.number("--threads", o.pool.threads, 0, "threads under them; 0: one each (0)");
   f.number("--queue-size", o.pool.queue_size, 1, "tasks that wait; one more is 503 (100)");

@@ -48,6 +48,10 @@ struct options {
   connection_limits limits;
   job_options jobs;
 
+  /// The port of `weir::admin` on 127.0.0.1, apart from what clients can reach; 0: any free one;
+  /// below: none.
+  std::int32_t admin = -1;
+
   /// `HOST:PORT` of the servers that `fetch` may ask; none: any port of this machine's loopback.
   std::vector<std::string> allow;
 

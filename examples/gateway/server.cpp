@@ -17,6 +17,8 @@
 #include <chrono>
 #include <exception>
 #include <iostream>
+#include <limits>
+#include <stdexcept>
 #include <string_view>
 #include <utility>
 
@@ -84,7 +86,20 @@ server::server(asio::any_io_executor ex, weir::worker_pool& pool, weir::task_que
       acceptor_(executor_, tcp::endpoint(asio::ip::make_address(options_.address), options_.port)),
       endpoint_(acceptor_.local_endpoint()),
       pause_(executor_),
-      ended_(executor_) {}
+      ended_(executor_) {
+  if (options_.admin < 0) return;
+  if (options_.admin > std::numeric_limits<std::uint16_t>::max())
+    throw std::invalid_argument("--admin is not a port");
+  // Without what only the queue knows: an administrator's server does not wait for a database.
+  const weir::admin_options what{.pools = {&pool},
+                                 .metrics = [this] { return service_.metrics_text({}); }};
+  admin_.emplace(executor_, what,
+                 weir::admin_server_options{.port = static_cast<std::uint16_t>(options_.admin)});
+}
+
+std::optional<tcp::endpoint> server::admin_endpoint() const {
+  return admin_ ? std::optional(admin_->local_endpoint()) : std::nullopt;
+}
 
 void server::start() {
   service_.accepting = true;
@@ -133,6 +148,7 @@ void server::stop_accepting() {
 
 asio::awaitable<void> server::close() {
   const weir::duration within = options_.limits.linger_time;
+  if (admin_) admin_->stop();
   stop_accepting();
   for (const auto& s : open_sessions()) s->finish(within);
   co_await wait_for_ends(2 * within);

@@ -8,6 +8,7 @@
 #include "service.hpp"
 #include "session.hpp"
 
+#include <weir/admin.hpp>
 #include <weir/consumer_metrics.hpp>
 #include <weir/task_queue.hpp>
 #include <weir/worker_pool.hpp>
@@ -20,6 +21,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -36,7 +38,7 @@ class server {
   /// Listens at the address of `o`; nothing is accepted until `start`.
   ///
   /// \throws boost::system::system_error where it cannot be listened at, std::invalid_argument for
-  /// a bad entry in `o.allow`.
+  /// a bad entry in `o.allow` or a port that is none.
   server(boost::asio::any_io_executor ex, weir::worker_pool& pool, weir::task_queue& queue,
          options o);
   server(const server&) = delete;
@@ -44,6 +46,9 @@ class server {
 
   /// Where it listens.
   boost::asio::ip::tcp::endpoint local_endpoint() const { return endpoint_; }
+
+  /// Where an administrator looks; nothing where nobody may.
+  std::optional<boost::asio::ip::tcp::endpoint> admin_endpoint() const;
 
   /// Begins to accept, and to run jobs.
   void start();
@@ -92,6 +97,7 @@ class server {
   std::unordered_map<session*, std::shared_ptr<session>> sessions_;
   std::size_t refusals_ = 0;  // that linger
   std::size_t routines_ = 0;  // of any kind
+  std::optional<weir::admin_server> admin_;
 };
 
 }  // namespace gateway

@@ -126,7 +126,7 @@ asio::awaitable<answer> service::ask_queue(queue_call c) {
   if (c.asked.method() != http::verb::get && c.asked.method() != http::verb::head)
     co_return not_allowed("GET, HEAD");
   const auto [ec, stats] = co_await queue_.async_stats(asio::as_tuple(asio::use_awaitable));
-  co_return ours(metrics_.to_text(ec ? std::nullopt : std::optional(stats)),
+  co_return ours(metrics_text(ec ? std::nullopt : std::optional(stats)),
                  "text/plain; version=0.0.4");
 }
 

@@ -67,6 +67,11 @@ class service {
   weir::consumer& jobs() noexcept { return consumer_; }
   const weir::consumer& jobs() const noexcept { return consumer_; }
 
+  /// The text of `/metrics`, with what the queue has said of itself.
+  std::string metrics_text(const std::optional<weir::queue_stats>& queue) const {
+    return metrics_.to_text(queue);
+  }
+
   /// Whether a new request would be welcome.
   bool ready() const noexcept { return accepting && !closing; }
 

@@ -47,7 +47,7 @@ struct pool_metrics {
   std::uint64_t failed = 0;     ///< ended by an exception that nobody asked for
   std::uint64_t timed_out = 0;  ///< ended after the run deadline, however they ended
   std::uint64_t cancelled = 0;  ///< ended by a shutdown, by their caller, or shed
-  std::uint64_t shed = 0;        ///< of those: waited for too long
+  std::uint64_t shed = 0;       ///< of those: waited for too long
   std::uint64_t shed_codel = 0;  ///< of those: by `pool_options::codel`
   bool overloaded = false;       ///< `pool_options::codel` lets the newest go first
   std::uint64_t hogged = 0;      ///< times that a task held a thread for longer than `hog_after`

@@ -149,7 +149,7 @@ class admin_server {
   /// loopback without `authorize`
   ///
   /// Lifetime: destroy it before the executor's context.
-  admin_server(boost::asio::any_io_executor ex, admin_options what,
+  admin_server(const boost::asio::any_io_executor& ex, admin_options what,
                admin_server_options where = {});
   admin_server(const admin_server&) = delete;
   admin_server& operator=(const admin_server&) = delete;

@@ -64,10 +64,10 @@ namespace detail {
 /// Lives as long as the server or one of its coroutines.
 class admin_server_state : public std::enable_shared_from_this<admin_server_state> {
  public:
-  admin_server_state(asio::any_io_executor ex, admin_options what, admin_server_options where,
-                     const asio::ip::address& address)
+  admin_server_state(const asio::any_io_executor& ex, admin_options what,
+                     admin_server_options where, const asio::ip::address& address)
       : options_(std::move(where)),
-        strand_(asio::make_strand(std::move(ex))),
+        strand_(asio::make_strand(ex)),
         handler_(with_default_hosts(std::move(what), address)),
         places_(strand_,
                 std::max<std::ptrdiff_t>(static_cast<std::ptrdiff_t>(options_.connections), 1)),
@@ -172,12 +172,12 @@ class admin_server_state : public std::enable_shared_from_this<admin_server_stat
 
 }  // namespace detail
 
-admin_server::admin_server(asio::any_io_executor ex, admin_options what,
+admin_server::admin_server(const asio::any_io_executor& ex, admin_options what,
                            admin_server_options where) {
   const asio::ip::address address = asio::ip::make_address(where.address);
   detail::require(address.is_loopback() || what.authorize, "admin_server");
-  state_ = std::make_shared<detail::admin_server_state>(std::move(ex), std::move(what),
-                                                        std::move(where), address);
+  state_ =
+      std::make_shared<detail::admin_server_state>(ex, std::move(what), std::move(where), address);
   state_->start();
 }
 

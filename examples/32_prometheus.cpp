@@ -5,11 +5,11 @@
 // under the name "accounts". You will see the body of `GET /metrics`, which a server of yours would
 // send: one task completed, one failed, and four turned down since the queue was full.
 
-// expect: ^weir_pool_workers\{pool="accounts"\} 1$
-// expect: ^weir_pool_tasks_total\{pool="accounts",outcome="completed"\} 1$
-// expect: ^weir_pool_tasks_total\{pool="accounts",outcome="failed"\} 1$
 // expect: ^weir_pool_rejected_total\{pool="accounts",cause="queue_full"\} 4$
 // expect: ^weir_pool_run_seconds_count\{pool="accounts"\} 2$
+// expect: ^weir_pool_tasks_total\{pool="accounts",outcome="completed"\} 1$
+// expect: ^weir_pool_tasks_total\{pool="accounts",outcome="failed"\} 1$
+// expect: ^weir_pool_workers\{pool="accounts"\} 1$
 // expect: ^weir_semaphore_in_use\{semaphore="connections"\} 1$
 
 #include <weir/prometheus.hpp>

@@ -138,6 +138,7 @@ std::string admin_snapshots::next() {
                                {"waits", std::move(waits)},
                                {"rejected", json::object{{"closed", m.rejected.closed},
                                                          {"user_limit", m.rejected.user_limit},
+                                                         {"lane_limit", m.rejected.lane_limit},
                                                          {"queue_full", m.rejected.queue_full},
                                                          {"invalid", m.rejected.invalid},
                                                          {"cancelled", m.rejected.cancelled}}},

@@ -50,46 +50,15 @@ MetricFamily counters(std::string name, std::string help, std::string label,
 
 }  // namespace
 
-std::vector<MetricFamily> metrics::Collect() const {
-  const weir::pool_metrics m = from_.pool.metrics();
-  const weir::consumer_metrics c = from_.consumer.metrics();
+metrics::metrics(const sources& from)
+    : from_(from),
+      pool_(shown_.add(from.pool, "gateway")),
+      consumer_(shown_.add(from.consumer, "gateway")) {}
+
+std::vector<MetricFamily> metrics::own() const {
   const job_counts& j = from_.jobs;
   const account& a = from_.books.total();
   return {
-      gauge("weir_pool_workers", "Tasks that may run at once.", m.workers),
-      gauge("weir_pool_queue_size", "Tasks that may wait for a worker.", m.queue_size),
-      gauge("weir_pool_active", "Tasks that run.", m.active),
-      gauge("weir_pool_queued", "Tasks that wait for a worker.", m.queued),
-      gauge("weir_pool_queued_max", "The most tasks that ever waited at once.", m.queued_max),
-      gauge("weir_pool_waiting", "Submissions that wait for room in the queue.", m.waiting),
-      gauge("weir_pool_users", "Users that hold a slot.", m.users),
-      counter("weir_pool_submitted_total", "Tasks accepted.", m.submitted),
-      counters("weir_pool_ended_total", "Tasks ended, by how.", "outcome",
-               {{"completed", m.completed},
-                {"failed", m.failed},
-                {"timed_out", m.timed_out},
-                {"cancelled", m.cancelled}}),
-      counters("weir_pool_rejected_total", "Submissions turned down, by cause.", "cause",
-               {{"closed", m.rejected.closed},
-                {"user_limit", m.rejected.user_limit},
-                {"lane_limit", m.rejected.lane_limit},
-                {"queue_full", m.rejected.queue_full},
-                {"invalid", m.rejected.invalid},
-                {"cancelled", m.rejected.cancelled}}),
-      gauge("weir_consumer_in_flight", "Jobs that are leased and not reported on.", c.in_flight),
-      gauge("weir_consumer_stuck", "Jobs that do not end though they were told to.", c.stuck),
-      counter("weir_consumer_leased_total", "Jobs taken from the queue.", c.leased),
-      counters("weir_consumer_ended_total", "What became of them.", "outcome",
-               {{"acked", c.acked},
-                {"settled", c.settled},
-                {"retried", c.retried},
-                {"dead", c.dead},
-                {"snoozed", c.snoozed},
-                {"returned", c.returned},
-                {"lost", c.lost},
-                {"unreported", c.unreported}}),
-      counter("weir_consumer_queue_errors_total", "Requests that failed in the queue's store.",
-              c.queue_errors),
       counters("gateway_jobs_total", "Requests to enqueue a job, by answer.", "answer",
                {{"accepted", j.accepted},
                 {"duplicate", j.duplicates},
@@ -112,10 +81,12 @@ std::vector<MetricFamily> metrics::Collect() const {
 }
 
 std::string metrics::to_text(const std::optional<weir::queue_stats>& queue) const {
-  std::vector<MetricFamily> all = Collect();
-  all.push_back(gauge("weir_queue_up", "Whether the queue of jobs could be asked.", queue ? 1 : 0));
+  std::vector<MetricFamily> all = shown_.Collect();
+  for (MetricFamily& f : own()) all.push_back(std::move(f));
+  all.push_back(
+      gauge("gateway_queue_up", "Whether the queue of jobs could be asked.", queue ? 1 : 0));
   if (queue) {
-    MetricFamily jobs = family("weir_queue_jobs", "Jobs, by state.", MetricType::Gauge);
+    MetricFamily jobs = family("gateway_queue_jobs", "Jobs, by state.", MetricType::Gauge);
     for (const auto& [state, count] :
          {std::pair("ready", queue->ready), std::pair("scheduled", queue->scheduled),
           std::pair("leased", queue->leased), std::pair("done", queue->done),

@@ -7,10 +7,11 @@
 #include "accounts.hpp"
 
 #include <weir/consumer.hpp>
+#include <weir/prometheus.hpp>
 #include <weir/task_queue.hpp>
 #include <weir/worker_pool.hpp>
 
-#include <prometheus/collectable.h>
+#include <prometheus/metric_family.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -40,7 +41,7 @@ struct job_counts {
 /// series.
 ///
 /// Lifetime: of what it is made from. Thread safety: as that of `accounts`.
-class metrics : public prometheus::Collectable {
+class metrics {
  public:
   struct sources {
     const weir::worker_pool& pool;
@@ -50,17 +51,19 @@ class metrics : public prometheus::Collectable {
     const connection_counts& connections;
   };
 
-  explicit metrics(const sources& from) : from_(from) {}
+  explicit metrics(const sources& from);
 
-  /// All that can be had at once.
-  std::vector<prometheus::MetricFamily> Collect() const override;
-
-  /// The same as text, in the exposition format 0.0.4, with what the queue says of itself; empty:
-  /// it could not be asked.
+  /// All of them as text, in the exposition format 0.0.4, with what the queue says of itself;
+  /// empty: it could not be asked.
   std::string to_text(const std::optional<weir::queue_stats>& queue) const;
 
  private:
+  std::vector<prometheus::MetricFamily> own() const;
+
   sources from_;
+  weir::prometheus_collector shown_;
+  weir::prometheus_registration pool_;
+  weir::prometheus_registration consumer_;
 };
 
 }  // namespace gateway

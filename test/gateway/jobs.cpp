@@ -444,13 +444,13 @@ BOOST_AUTO_TEST_CASE(metrics_tell_of_jobs_and_of_a_queue_that_cannot_be_asked) {
     };
     const response up = co_await ask(f, text_of("GET", "/metrics", ""));
     BOOST_TEST(has(up, "gateway_jobs_total{answer=\"accepted\"} 1"));
-    BOOST_TEST(has(up, "weir_consumer_leased_total 1"));
-    BOOST_TEST(has(up, "weir_queue_up 1"));
-    BOOST_TEST(has(up, "weir_queue_jobs{state=\"done\"} 1"));
+    BOOST_TEST(has(up, "weir_consumer_leased_total{consumer=\"gateway\"} 1"));
+    BOOST_TEST(has(up, "gateway_queue_up 1"));
+    BOOST_TEST(has(up, "gateway_queue_jobs{state=\"done\"} 1"));
     f.queue().close();
     const response down = co_await ask(f, text_of("GET", "/metrics", ""));
     BOOST_TEST(down.result_int() == 200U);
-    BOOST_TEST(has(down, "weir_queue_up 0"));
+    BOOST_TEST(has(down, "gateway_queue_up 0"));
     const response refused = co_await ask(f, post("/jobs?kind=sleep&ms=0", "ada"));
     BOOST_TEST(refused.result_int() == 503U);
     BOOST_TEST(refused.count(http::field::retry_after) == 1U);

@@ -187,8 +187,8 @@ BOOST_AUTO_TEST_CASE(metrics_are_lines_of_the_exposition_format) {
       BOOST_REQUIRE(std::from_chars(line.data() + space + 1, end, value).ptr == end);
       values[line.substr(0, space)] = value;
     }
-    BOOST_TEST(values.at("weir_pool_submitted_total") == 1.0);
-    BOOST_TEST(values.at("weir_pool_ended_total{outcome=\"completed\"}") == 1.0);
+    BOOST_TEST(values.at("weir_pool_submitted_total{pool=\"gateway\"}") == 1.0);
+    BOOST_TEST(values.at("weir_pool_tasks_total{pool=\"gateway\",outcome=\"completed\"}") == 1.0);
     BOOST_TEST(values.at("gateway_answers_total{status=\"200\"}") == 1.0);
     BOOST_TEST(values.at("gateway_connections_accepted_total") == 2.0);
   });

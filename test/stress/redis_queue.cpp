@@ -244,7 +244,8 @@ BOOST_AUTO_TEST_CASE(killed_at_any_moment_what_was_accepted_is_done_or_pending) 
 BOOST_AUTO_TEST_CASE(threads_and_queues_on_one_server_lose_nothing_while_connections_die) {
   redis_server server;
   asio::thread_pool threads(4);
-  weir_test::queue_crowd crowd(100);
+  // Whose lease ends while there is no connection is told so.
+  weir_test::queue_crowd crowd(100, weir::redis_errc::unreachable);
   {
     std::array<weir::redis_queue, 2> queues{
         weir::redis_queue(threads.get_executor(), server.url()),

@@ -54,8 +54,10 @@ json::array users_of(const task_dump& dump, std::size_t most) {
     std::uint64_t total() const { return active + queued; }
   };
   std::map<std::string_view, slots> users;
-  for (const task_info& t : dump.tasks)
-    ++(t.state == task_state::queued ? users[t.user].queued : users[t.user].active);
+  for (const task_info& t : dump.tasks) {
+    const bool waits = t.state == task_state::queued || t.state == task_state::in_lane;
+    ++(waits ? users[t.user].queued : users[t.user].active);
+  }
   std::vector<std::pair<std::string_view, slots>> top(users.begin(), users.end());
   const auto shown_end = top.begin() + static_cast<std::ptrdiff_t>(std::min(most, top.size()));
   std::partial_sort(top.begin(), shown_end, top.end(), [](const auto& a, const auto& b) {
@@ -113,10 +115,7 @@ std::string admin_snapshots::next() {
     const task_dump dump = pools_[i]->dump();
     const histogram recent = m.queue_wait.since(waits_[i]);
     waits_[i] = m.queue_wait;
-    duration oldest = {};
-    for (const task_info& t : dump.tasks)
-      if (t.state == task_state::queued) oldest = std::max(oldest, t.age);
-    json::object waits{{"count", recent.count()}, {"oldest_ms", milliseconds(oldest)}};
+    json::object waits{{"count", recent.count()}, {"oldest_ms", milliseconds(m.oldest_wait)}};
     if (recent.count() > 0) {
       waits["p50_ms"] = milliseconds(recent.quantile(0.5));
       waits["p99_ms"] = milliseconds(recent.quantile(0.99));

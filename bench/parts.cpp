@@ -96,7 +96,7 @@ std::string user_name(int i) { return "u" + std::to_string(i); }
 /// One visit to take a slot and one to give it back. `range(0)` users take turns.
 void user_slots_take_and_give(benchmark::State& state) {
   static asio::execution_context context;
-  static weir::detail::user_slots slots(context, 1000);
+  static weir::detail::user_slots slots(context, 1000, weir::errc::user_limit_reached);
   constexpr int most_users = 100;
   std::array<std::string, most_users> names;
   for (int i = 0; i < most_users; ++i)

@@ -280,7 +280,9 @@ void consumer_core::refused(job_run& run, const error_code& why) {
   {
     const std::lock_guard lock(mutex_);
     run.verdict = {};
-    if (why == errc::user_limit_reached) run.verdict.counts = &consumer_metrics::snoozed;
+    if (why == errc::user_limit_reached || why == errc::user_queue_full ||
+        why == errc::tenant_limit_reached)
+      run.verdict.counts = &consumer_metrics::snoozed;
     if (why != errc::pool_closed) {
       auto over = std::uniform_int_distribution<duration::rep>(0, options_.snooze.count());
       run.verdict.delay = options_.snooze + duration(over(random_));

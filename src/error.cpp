@@ -55,6 +55,10 @@ class category final : public boost::system::error_category {
         return "the deadline has passed";
       case errc::lane_limit_reached:
         return "the lane has as many tasks as one lane may have";
+      case errc::user_queue_full:
+        return "the user has as many tasks in the queue as one user may";
+      case errc::tenant_limit_reached:
+        return "the tenant holds as many slots as one tenant may";
     }
     return "unknown weir error";
   }
@@ -88,6 +92,8 @@ int http_status(const error_code& ec) noexcept {
     case errc::user_limit_reached:
     case errc::rate_limited:
     case errc::lane_limit_reached:
+    case errc::user_queue_full:
+    case errc::tenant_limit_reached:
       return 429;
     case errc::task_timed_out:
     case errc::deadline_exceeded:
@@ -112,6 +118,8 @@ std::optional<std::chrono::seconds> retry_after(const error_code& ec) noexcept {
     case errc::group_limit:
     case errc::rate_limited:
     case errc::lane_limit_reached:
+    case errc::user_queue_full:
+    case errc::tenant_limit_reached:
       return std::chrono::seconds(1);
     // Somebody has to recover, restart, or be routed around first.
     case errc::pool_closed:

@@ -26,39 +26,17 @@ asio::any_io_executor room_claim::caller() const {
   return submits ? submits->caller() : reserves->caller();
 }
 
-error_code pool_core::resolve(bool has_callable, std::string_view user,
-                              std::optional<duration> given, duration& timeout) const noexcept {
-  if (!has_callable || (user.empty() && options_.max_per_user > 0) ||
-      (given && *given < duration::zero()))
-    return errc::invalid_argument;
-  timeout = given.value_or(options_.task_timeout);
-  return {};
-}
+/// What is asked for, whichever door it comes by.
+struct pool_core::submission {
+  std::string_view user;
+  std::string& lane;  ///< moved from when it is needed
+  std::optional<duration> timeout;
+  pool_room* reserved = nullptr;
+  room_waiter* waiter = nullptr;  ///< waits where only room is lacking
+  bool has_callable = true;
 
-void pool_core::reject(error_code ec, std::size_t hash, std::string_view user) noexcept {
-  rejections& r = rejections_[hash % rejections_.size()];
-  std::atomic<std::uint64_t>& count = ec == errc::pool_closed          ? r.closed
-                                      : ec == errc::user_limit_reached ? r.user_limit
-                                      : ec == errc::lane_limit_reached ? r.lane_limit
-                                      : ec == errc::queue_full         ? r.queue_full
-                                      : ec == errc::invalid_argument   ? r.invalid
-                                                                       : r.cancelled;
-  count.fetch_add(1, std::memory_order_relaxed);
-  if (options_.observer) options_.observer->on_rejected(user, ec);
-}
-
-template <typename Enqueue>
-error_code pool_core::admit(std::string_view user, std::size_t hash, bool may_wait,
-                            Enqueue&& enqueue) {
-  if (closed_.load(std::memory_order_acquire)) return errc::pool_closed;
-  const auto probe = [&]() noexcept -> error_code {
-    if (!may_wait && full_.load(std::memory_order_relaxed)) return errc::queue_full;
-    return {};
-  };
-  if (options_.max_per_user > 0) return slots_.acquire(user, hash, probe, enqueue);
-  if (const error_code ec = probe()) return ec;
-  return enqueue(nullptr);
-}
+  bool waits = false;  ///< how it went: it does
+};
 
 /// What a submission has taken before it is accepted. Under the lock.
 struct pool_core::taken {
@@ -77,104 +55,129 @@ struct pool_core::taken {
   }
 };
 
-error_code pool_core::submit(task& t, std::source_location where) {
-  error_code ec;
-  submit(t, nullptr, nullptr, where, ec);
+bool pool_core::valid(const submission& s) const noexcept {
+  return s.has_callable && !(s.user.empty() && limits_users()) &&
+         !(s.timeout && *s.timeout < duration::zero()) &&
+         !(s.reserved && s.reserved->core_.get() != this);
+}
+
+void pool_core::reject(error_code ec, std::size_t hash, std::string_view user) noexcept {
+  rejections& r = rejections_[hash % rejections_.size()];
+  std::atomic<std::uint64_t>& count = ec == errc::pool_closed            ? r.closed
+                                      : ec == errc::tenant_limit_reached ? r.tenant_limit
+                                      : ec == errc::user_limit_reached   ? r.user_limit
+                                      : ec == errc::user_queue_full      ? r.user_queue
+                                      : ec == errc::lane_limit_reached   ? r.lane_limit
+                                      : ec == errc::queue_full           ? r.queue_full
+                                      : ec == errc::invalid_argument     ? r.invalid
+                                                                         : r.cancelled;
+  count.fetch_add(1, std::memory_order_relaxed);
+  if (options_.observer) options_.observer->on_rejected(user, ec);
+}
+
+std::string_view pool_core::tenant_of(std::string_view user) const noexcept {
+  return options_.tenant_of ? options_.tenant_of(user) : user.substr(0, user.find('/'));
+}
+
+template <typename Enqueue>
+error_code pool_core::admit(const submission& s, std::size_t hash, Enqueue&& enqueue) {
+  if (closed_.load(std::memory_order_acquire)) return errc::pool_closed;
+  const bool may_wait = s.waiter || s.reserved;
+  const auto probe = [&]() noexcept -> error_code {
+    if (!may_wait && full_.load(std::memory_order_relaxed)) return errc::queue_full;
+    return {};
+  };
+  const auto within = [&](user_slots::entry* tenant) -> error_code {
+    const auto last = [&](user_slots::entry* slot) { return enqueue(slot, tenant); };
+    if (options_.max_per_user > 0 || options_.max_queued_per_user > 0)
+      return users_.acquire(s.user, hash, probe, last);
+    if (const error_code ec = probe()) return ec;
+    return last(nullptr);
+  };
+  if (options_.max_per_tenant == 0) return within(nullptr);
+  // It is not the queue's turn yet: a user at its cap hears of that, whether there is room or not.
+  const auto no_probe = []() noexcept { return error_code(); };
+  const std::string_view tenant = tenant_of(s.user);
+  return tenants_.acquire(tenant, user_slots::hash(tenant), no_probe, within);
+}
+
+template <typename Make>
+error_code pool_core::hand_over(submission& s, Make&& make) {
+  const std::size_t hash = user_slots::hash(s.user);
+  const std::size_t lane_hash = s.lane.empty() ? 0 : lane_table::hash(s.lane);
+  const int share = options_.max_queued_per_user;
+  worker* wake = nullptr;
+  const auto enqueue = [&](user_slots::entry* slot, user_slots::entry* tenant) -> error_code {
+    const time_point now = steady_clock::now();
+    const std::lock_guard lock(mutex_);
+    if (closed_) return errc::pool_closed;
+    const bool room = s.reserved || take_room();
+    if (!room && !s.waiter) return errc::queue_full;
+    taken places{*this, room && !s.reserved};
+    if (share > 0 && slot->second.queued >= share) return errc::user_queue_full;
+    if (!s.lane.empty() && !(places.lane = lanes_.enter(std::move(s.lane), lane_hash)))
+      return errc::lane_limit_reached;
+    task_record& record = make();
+    places.keep(record);
+    record.timeout = s.timeout.value_or(options_.task_timeout);
+    record.slot = slot;
+    record.tenant = tenant;
+    if (share > 0) ++slot->second.queued;
+    if (s.reserved) --reserved_;  // what was kept for it is taken by it
+    if (room) {
+      wake = push(record, now);
+    } else {
+      s.waits = true;
+      record.where = task_record::place::waiting;
+      s.waiter->claim.record = &record;
+      push(s.waiter->claim);
+    }
+    return {};
+  };
+  const error_code ec = valid(s) ? admit(s, hash, enqueue) : errc::invalid_argument;
+  if (ec)
+    reject(ec, hash, s.user);
+  else if (s.reserved)
+    s.reserved->core_ = nullptr;
+  if (!ec && !s.waits) accepted(wake);
   return ec;
+}
+
+error_code pool_core::submit(task& t, std::source_location where) {
+  submission s{t.user, t.lane, t.timeout};
+  return submit(s, t, where);
 }
 
 error_code pool_core::submit(pool_room& room, task& t, std::source_location where) {
-  error_code ec;
-  submit(t, &room, nullptr, where, ec);
-  return ec;
+  submission s{t.user, t.lane, t.timeout, &room};
+  return submit(s, t, where);
 }
 
-bool pool_core::submit(task& t, pool_room* reserved, room_waiter* waiter,
-                       std::source_location where, error_code& ec) {
-  const std::size_t hash = user_slots::hash(t.user);
-  const std::size_t lane_hash = t.lane.empty() ? 0 : lane_table::hash(t.lane);
-  duration timeout{};
-  const bool valid = static_cast<bool>(t.fn) && (!reserved || reserved->core_.get() == this);
-  ec = resolve(valid, t.user, t.timeout, timeout);
-  worker* wake = nullptr;
-  bool waits = false;
-  if (!ec)
-    ec = admit(t.user, hash, waiter || reserved, [&](user_slots::entry* slot) -> error_code {
-      const time_point now = steady_clock::now();
-      const std::lock_guard lock(mutex_);
-      if (closed_) return errc::pool_closed;
-      const bool room = reserved || take_room();
-      if (!room && !waiter) return errc::queue_full;
-      taken places{*this, room && !reserved};
-      if (!t.lane.empty() && !(places.lane = lanes_.enter(std::move(t.lane), lane_hash)))
-        return errc::lane_limit_reached;
-      fault_point();
-      auto* const record = free_ ? std::exchange(free_, free_->next_free) : new submitted_task;
-      places.keep(*record);
-      record->id = std::move(t.id);
-      record->user = std::move(t.user);
-      record->fn = std::move(t.fn);
-      record->spawned = where;
-      record->priority = t.priority;
-      record->timeout = timeout;
-      record->slot = slot;
-      if (room) {
-        if (reserved) --reserved_;  // what was kept for it is taken by it
-        wake = push(*record, now);
-      } else {
-        waits = true;
-        record->where = task_record::place::waiting;
-        waiter->claim.record = record;
-        push(waiter->claim);
-      }
-      return {};
-    });
-  if (ec)
-    reject(ec, hash, t.user);
-  else if (reserved)
-    reserved->core_ = nullptr;
-  if (!ec && !waits) accepted(wake);
-  return waits;
+error_code pool_core::submit(submission& s, task& t, std::source_location where) {
+  s.has_callable = static_cast<bool>(t.fn);
+  return hand_over(s, [&]() -> task_record& {
+    fault_point();
+    auto* const record = free_ ? std::exchange(free_, free_->next_free) : new submitted_task;
+    record->id = std::move(t.id);
+    record->user = std::move(t.user);
+    record->fn = std::move(t.fn);
+    record->spawned = where;
+    record->priority = t.priority;
+    return *record;
+  });
 }
 
 error_code pool_core::submit(task_record& record, std::optional<duration> timeout,
                              std::string lane) {
-  return submit(record, nullptr, timeout, std::move(lane));
+  submission s{record.user, lane, timeout};
+  return hand_over(s, [&]() -> task_record& { return record; });
 }
 
 error_code pool_core::submit(pool_room& room, task_record& record,
                              std::optional<duration> timeout) {
-  return submit(record, &room, timeout, {});
-}
-
-error_code pool_core::submit(task_record& record, pool_room* reserved,
-                             std::optional<duration> timeout, std::string lane) {
-  const std::size_t hash = user_slots::hash(record.user);
-  const std::size_t lane_hash = lane.empty() ? 0 : lane_table::hash(lane);
-  const bool valid = !reserved || reserved->core_.get() == this;
-  error_code ec = resolve(valid, record.user, timeout, record.timeout);
-  worker* wake = nullptr;
-  if (!ec)
-    ec = admit(record.user, hash, reserved != nullptr, [&](user_slots::entry* slot) -> error_code {
-      const time_point now = steady_clock::now();
-      const std::lock_guard lock(mutex_);
-      if (closed_) return errc::pool_closed;
-      if (!reserved && !take_room()) return errc::queue_full;
-      taken places{*this, !reserved};
-      if (!lane.empty() && !(places.lane = lanes_.enter(std::move(lane), lane_hash)))
-        return errc::lane_limit_reached;
-      places.keep(record);
-      if (reserved) --reserved_;
-      record.slot = slot;
-      wake = push(record, now);
-      return {};
-    });
-  if (ec)
-    reject(ec, hash, record.user);
-  else if (reserved)
-    reserved->core_ = nullptr;
-  if (!ec) accepted(wake);
-  return ec;
+  std::string no_lane;
+  submission s{record.user, no_lane, timeout, &room};
+  return hand_over(s, [&]() -> task_record& { return record; });
 }
 
 void pool_core::accepted(worker* wake) {
@@ -222,6 +225,15 @@ void pool_core::leave_lane(task_record& record, time_point now) noexcept {
   // much it has in store.
   if (const lane_table::place* next = lanes_.leave(*std::exchange(record.lane, nullptr)))
     join_queue(*next->task, now);
+}
+
+void pool_core::leave_share(task_record& record) noexcept {
+  if (options_.max_queued_per_user > 0) --record.slot->second.queued;
+}
+
+void pool_core::stand_back(task_record& record, time_point now) noexcept {
+  leave_lane(record, now);
+  leave_share(record);
 }
 
 void pool_core::join_queue(task_record& record, time_point now) noexcept {
@@ -308,14 +320,14 @@ bool pool_core::goes_on(const task_record& record) const {
 }
 
 void pool_core::enter(room_waiter& waiter, task&& t, std::source_location where) {
+  submission s{t.user, t.lane, t.timeout, nullptr, &waiter};
   error_code ec;
-  bool waits = false;
   try {
-    waits = submit(t, nullptr, &waiter, where, ec);
+    ec = submit(s, t, where);
   } catch (const std::bad_alloc&) {
     ec = boost::system::errc::make_error_code(boost::system::errc::not_enough_memory);
   }
-  if (!waits) waiter.complete(ec);
+  if (!s.waits) waiter.complete(ec);
 }
 
 bool pool_core::leave(room_waiter& waiter) {
@@ -323,7 +335,7 @@ bool pool_core::leave(room_waiter& waiter) {
     const std::lock_guard lock(mutex_);
     if (!std::exchange(waiter.claim.waits, false)) return false;
     waiting_.erase(waiter.claim);
-    leave_lane(*waiter.claim.record, waiter.claim.since);
+    stand_back(*waiter.claim.record, waiter.claim.since);
   }
   turn_away(*waiter.claim.record, asio::error::operation_aborted);
   return true;

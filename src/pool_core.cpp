@@ -6,6 +6,7 @@
 #include <weir/detail/pool_core.hpp>
 
 #include <algorithm>
+#include <limits>
 #include <mutex>
 #include <new>
 #include <utility>
@@ -21,6 +22,8 @@ pool_options clamped(pool_options options) {
   options.threads = options.threads < 1 ? options.workers : options.threads;
   options.queue_size = std::max(options.queue_size, 1);
   options.max_per_user = std::max(options.max_per_user, 0);
+  options.max_queued_per_user = std::max(options.max_queued_per_user, 0);
+  options.max_per_tenant = std::max(options.max_per_tenant, 0);
   options.max_per_lane = std::max(options.max_per_lane, 0);
   options.task_timeout = std::max(options.task_timeout, duration::zero());
   options.grace = std::max(options.grace, duration::zero());
@@ -34,6 +37,8 @@ pool_options clamped(pool_options options) {
   return options;
 }
 
+int cap(int slots) { return slots > 0 ? slots : std::numeric_limits<int>::max(); }
+
 }  // namespace
 
 pool_core::pool_core(asio::any_io_executor inner, asio::any_io_executor keeper,
@@ -42,7 +47,8 @@ pool_core::pool_core(asio::any_io_executor inner, asio::any_io_executor keeper,
       inner_(std::move(inner)),
       base_(inner_),
       borrowed_(borrowed),
-      slots_(own_context_, std::max(options_.max_per_user, 1)),
+      users_(own_context_, cap(options_.max_per_user), errc::user_limit_reached),
+      tenants_(own_context_, cap(options_.max_per_tenant), errc::tenant_limit_reached),
       gate_(inline_executor<>(own_context_), static_cast<std::size_t>(options_.queue_size)),
       queue_({.discipline = options_.discipline,
               .aging = options_.aging,
@@ -97,11 +103,14 @@ pool_metrics pool_core::metrics() const {
   m.hogging = hogging_.load(std::memory_order_relaxed);
   m.hogged = hogged_.load(std::memory_order_relaxed);
   m.queue_size = static_cast<std::size_t>(options_.queue_size);
-  m.users = slots_.size();
+  m.users = users_.size();
+  m.tenants = tenants_.size();
   m.stuck = static_cast<std::size_t>(std::max(stuck_.load(std::memory_order_relaxed), 0));
   for (const rejections& r : rejections_) {
     m.rejected.closed += r.closed.load(std::memory_order_relaxed);
     m.rejected.user_limit += r.user_limit.load(std::memory_order_relaxed);
+    m.rejected.user_queue += r.user_queue.load(std::memory_order_relaxed);
+    m.rejected.tenant_limit += r.tenant_limit.load(std::memory_order_relaxed);
     m.rejected.lane_limit += r.lane_limit.load(std::memory_order_relaxed);
     m.rejected.queue_full += r.queue_full.load(std::memory_order_relaxed);
     m.rejected.invalid += r.invalid.load(std::memory_order_relaxed);
@@ -127,7 +136,8 @@ void pool_core::inspect(inspector& to) const {
   to.on_hold(this, options_.name, "running task", active_);
   to.on_hold(this, options_.name, "queued task", queued());
   to.on_hold(this, options_.name, "reserved room", reserved_);
-  to.on_hold(this, options_.name, "user with a slot", slots_.size());
+  to.on_hold(this, options_.name, "user with a slot", users_.size());
+  to.on_hold(this, options_.name, "tenant with a slot", tenants_.size());
 }
 
 // --- the workers ---------------------------------------------------------------------------------
@@ -214,6 +224,7 @@ task_record* pool_core::take(worker& w, ended_task ended, bool& retire) noexcept
       record->where = task_record::place::running;
       record->started_at = now;
       if (record->lane) lanes_.start(*record->lane);
+      leave_share(*record);
       queue_wait_.record(now - record->accepted_at);
       record->name();
       if (record->timeout > duration::zero()) due = saturating_add(now, record->timeout);
@@ -289,7 +300,7 @@ time_point pool_core::shed(time_point now) noexcept {
 
 room_claim* pool_core::left_unrun(task_record& record, time_point now) noexcept {
   book(record, task_outcome::cancelled);
-  leave_lane(record, now);
+  stand_back(record, now);
   telling_.fetch_add(1, std::memory_order_relaxed);
   return leave_room(now);
 }
@@ -363,7 +374,7 @@ ended_task pool_core::conclude(worker& w, task_record& record, std::exception_pt
   if (options_.observer)
     options_.observer->on_task_ended(record.event(steady_clock::now()), ended.how, ended.why);
   record.drop();
-  release_user(record);
+  release_slots(record);
   return ended;
 }
 
@@ -390,8 +401,9 @@ void pool_core::book(task_record& record, task_outcome how) noexcept {
   ++ended_[static_cast<std::size_t>(how)];
 }
 
-void pool_core::release_user(task_record& record) noexcept {
-  if (auto* slot = std::exchange(record.slot, nullptr)) slots_.release(slot);
+void pool_core::release_slots(task_record& record) noexcept {
+  if (auto* slot = std::exchange(record.slot, nullptr)) users_.release(slot);
+  if (auto* slot = std::exchange(record.tenant, nullptr)) tenants_.release(slot);
 }
 
 void pool_core::told() noexcept {
@@ -405,7 +417,7 @@ void pool_core::dispose(task_record& record, error_code why) noexcept {
     options_.observer->on_task_ended(record.event(steady_clock::now()), task_outcome::cancelled,
                                      why);
   record.drop();
-  release_user(record);
+  release_slots(record);
   if (record.has_caller()) {
     record.finish(why, nullptr);
   } else {
@@ -426,7 +438,7 @@ void pool_core::close() {
     completed_before_close_ = count(task_outcome::completed);
     while (room_claim* const claim = waiting_.pop()) {
       claim->waits = false;
-      if (claim->record) leave_lane(*claim->record, now);
+      if (claim->record) stand_back(*claim->record, now);
       turned_away.push(*claim);
     }
   }

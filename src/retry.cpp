@@ -31,6 +31,8 @@ retry_advice advice_for(const error_code& ec) noexcept {
       case errc::group_limit:
       case errc::rate_limited:
       case errc::lane_limit_reached:
+      case errc::user_queue_full:
+      case errc::tenant_limit_reached:
       case errc::task_timed_out:
       case errc::deadline_exceeded:
         return {.retry = true, .at_least = retry_after(ec).value_or(std::chrono::seconds(0))};

@@ -23,11 +23,11 @@ user_slots::entry* user_slots::shard::insert(std::string_view user, std::size_t 
   table::iterator line;
   fault_point();
   if (spare.empty()) {
-    line = users.emplace(key{std::string(user), hash}, 0).first;
+    line = users.emplace(key{std::string(user), hash}, holding{}).first;
   } else {
     spare.back().key().name.assign(user);
     spare.back().key().hash = hash;
-    spare.back().mapped() = 0;
+    spare.back().mapped() = {};
     // Room first: a line that is being put back is lost if the table then cannot grow.
     if (static_cast<float>(users.size() + 1) >
         users.max_load_factor() * static_cast<float>(users.bucket_count()))
@@ -41,13 +41,15 @@ user_slots::entry* user_slots::shard::insert(std::string_view user, std::size_t 
 
 void user_slots::shard::give_back(entry* held) noexcept {
   assert(strand.running_in_this_thread());
-  if (--held->second > 0) return;
+  if (--held->second.slots > 0) return;
+  assert(held->second.queued == 0);
   auto node = users.extract(users.find(sought{held->first.name, held->first.hash}));
   if (spare.size() < spare_lines) spare.push_back(std::move(node));
   size.store(users.size(), std::memory_order_relaxed);
 }
 
-user_slots::user_slots(boost::asio::execution_context& context, int cap) : cap_(cap) {
+user_slots::user_slots(boost::asio::execution_context& context, int cap, errc reached)
+    : cap_(cap), reached_(reached) {
   for (std::size_t i = 0; i < shard_count; ++i) shards_.emplace_back(context);
 }
 

@@ -324,6 +324,27 @@ BOOST_FIXTURE_TEST_CASE(job_of_a_user_at_its_cap_is_put_off_and_its_attempt_is_n
   BOOST_TEST(metrics().retried == 0U);
 }
 
+BOOST_FIXTURE_TEST_CASE(job_is_put_off_by_each_limit_of_its_user, consuming) {
+  handlers.on("work", [&](job_context& ctx) -> asio::awaitable<void> {
+    BOOST_TEST(ctx.job().attempt == 1);
+    co_await sleep_for(3s);
+  });
+  for (const weir::pool_options& o :
+       {weir::pool_options{.workers = 1, .max_per_user = 0, .max_queued_per_user = 1},
+        weir::pool_options{.workers = 4, .max_per_user = 0, .max_per_tenant = 1}}) {
+    if (consumer) stop();
+    consumer.reset();
+    make({.max_leased = 8, .snooze = 500ms}, o);
+    for (const char* user : {"acme/ann", "acme/ann", "acme/ann"})
+      add({.kind = "work", .user = user, .max_attempts = 1});
+    time.run_for(1s);
+    BOOST_TEST(metrics().snoozed >= 1U);
+    time.run_for(30s);
+    BOOST_TEST(metrics().acked == 3U);
+    BOOST_TEST(metrics().retried == 0U);
+  }
+}
+
 BOOST_FIXTURE_TEST_CASE(job_without_a_user_is_held_by_no_cap, consuming) {
   handlers.on("work", sleeping(1s));
   make({}, {.workers = 4, .max_per_user = 1});

@@ -51,6 +51,8 @@ constexpr row rows[] = {
     {errc::group_closed, 503, 5},
     {errc::deadline_exceeded, 504, std::nullopt},
     {errc::lane_limit_reached, 429, 1},
+    {errc::user_queue_full, 429, 1},
+    {errc::tenant_limit_reached, 429, 1},
 };
 
 constexpr const char* unknown = "unknown weir error";

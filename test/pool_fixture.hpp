@@ -47,6 +47,7 @@ inline void check_at_rest(const weir::pool_metrics& m) {
   BOOST_TEST(m.queued == 0U);
   BOOST_TEST(m.waiting == 0U);
   BOOST_TEST(m.users == 0U);
+  BOOST_TEST(m.tenants == 0U);
   BOOST_TEST(m.submitted == m.completed + m.failed + m.timed_out + m.cancelled);
 }
 

@@ -16,6 +16,7 @@
 #include <boost/system/system_error.hpp>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <deque>
@@ -74,6 +75,8 @@ class duel {
               weir::pool_options{.workers = static_cast<int>(limits_.workers),
                                  .queue_size = static_cast<int>(limits_.queue),
                                  .max_per_user = static_cast<int>(limits_.cap),
+                                 .max_queued_per_user = static_cast<int>(limits_.share),
+                                 .max_per_tenant = static_cast<int>(limits_.tenant),
                                  .max_per_lane = static_cast<int>(limits_.lane),
                                  .task_timeout = 0s,
                                  .max_queue_wait = limits_.max_wait == weir::duration::max()
@@ -118,6 +121,8 @@ class duel {
     return {.workers = 1 + draw.below(3),
             .queue = 1 + draw.below(4),
             .cap = draw.below(4),
+            .share = draw.below(3),
+            .tenant = draw.below(6),
             .lane = draw.below(4),
             .max_wait = draw.chance(0.5) ? span(40ms) : weir::duration::max(),
             .grace = span(30ms),
@@ -134,7 +139,7 @@ class duel {
   void hand_over() {
     auto& draw = sim_.draw();
     pool_model::job j;
-    j.user = std::string(1, static_cast<char>('a' + draw.below(3)));
+    j.user = std::array{"x/a", "x/b", "y"}[draw.below(3)];
     if (lanes_ != 0 && draw.chance(0.7))
       j.lane = std::string(1, static_cast<char>('A' + draw.below(lanes_)));
     // Of a lane none ends at once: which of two that are done in one instant makes room for the
@@ -220,6 +225,7 @@ class duel {
     BOOST_TEST_REQUIRE(m.queued == model_.queued());
     BOOST_TEST_REQUIRE(m.waiting == model_.waiting());
     BOOST_TEST_REQUIRE(m.users == model_.users());
+    BOOST_TEST_REQUIRE(m.tenants == model_.tenants());
     BOOST_TEST_REQUIRE(m.submitted == model_.submitted());
     BOOST_TEST_REQUIRE(m.completed == model_.count(fate::completed));
     BOOST_TEST_REQUIRE(m.failed == model_.count(fate::failed));
@@ -228,6 +234,8 @@ class duel {
     BOOST_TEST_REQUIRE(m.cancelled == model_.count(fate::cancelled) + model_.count(fate::shed));
     BOOST_TEST_REQUIRE(m.rejected.closed == model_.count(fate::closed));
     BOOST_TEST_REQUIRE(m.rejected.user_limit == model_.count(fate::user_limit));
+    BOOST_TEST_REQUIRE(m.rejected.user_queue == model_.count(fate::user_queue));
+    BOOST_TEST_REQUIRE(m.rejected.tenant_limit == model_.count(fate::tenant_limit));
     BOOST_TEST_REQUIRE(m.rejected.lane_limit == model_.count(fate::lane_limit));
     BOOST_TEST_REQUIRE(m.rejected.queue_full == model_.count(fate::full));
     BOOST_TEST_REQUIRE(m.rejected.cancelled == model_.count(fate::given_up));
@@ -264,6 +272,12 @@ class duel {
         return t;
       case fate::user_limit:
         t.code = errc::user_limit_reached;
+        return t;
+      case fate::user_queue:
+        t.code = errc::user_queue_full;
+        return t;
+      case fate::tenant_limit:
+        t.code = errc::tenant_limit_reached;
         return t;
       case fate::full:
         t.code = errc::queue_full;

@@ -11,8 +11,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,11 +31,13 @@ enum class conduct {
 /// How a task of the model came to its end, or that it has not.
 enum class fate {
   none,
-  closed,      ///< refused
-  user_limit,  ///< refused
-  full,        ///< refused
-  lane_limit,  ///< refused
-  given_up,    ///< cancelled while it waited for room
+  closed,        ///< refused
+  tenant_limit,  ///< refused
+  user_limit,    ///< refused
+  full,          ///< refused
+  user_queue,    ///< refused
+  lane_limit,    ///< refused
+  given_up,      ///< cancelled while it waited for room
   completed,
   failed,
   timed_out,
@@ -50,8 +52,10 @@ class pool_model {
   struct limits {
     std::size_t workers = 1;
     std::size_t queue = 1;
-    std::size_t cap = 0;   ///< 0: none
-    std::size_t lane = 0;  ///< 0: none
+    std::size_t cap = 0;     ///< 0: none
+    std::size_t share = 0;   ///< 0: none
+    std::size_t tenant = 0;  ///< 0: none
+    std::size_t lane = 0;    ///< 0: none
     weir::duration max_wait = weir::duration::max();
     weir::duration grace{};
     std::size_t stand_ins = 0;
@@ -89,13 +93,23 @@ class pool_model {
     job& made = jobs_.back();
     if (closed_) {
       made.end = fate::closed;
-    } else if (limits_.cap != 0 && slots(made.user) >= limits_.cap) {
+    } else if (limits_.tenant != 0 &&
+               held([&](const job& o) { return tenant(o) == tenant(made); }) >= limits_.tenant) {
+      made.end = fate::tenant_limit;
+    } else if (limits_.cap != 0 &&
+               held([&](const job& o) { return o.user == made.user; }) >= limits_.cap) {
       made.end = fate::user_limit;
     } else {
       const bool room = waiting_.empty() && queued() < limits_.queue;
       if (!room && made.by != door::async_submit) {
         made.end = fate::full;
-      } else if (limits_.lane != 0 && !made.lane.empty() && in_lane(made.lane) >= limits_.lane) {
+      } else if (limits_.share != 0 && held([&](const job& o) {
+                                         return o.user == made.user &&
+                                                o.where != job::place::running;
+                                       }) >= limits_.share) {
+        made.end = fate::user_queue;
+      } else if (limits_.lane != 0 && !made.lane.empty() &&
+                 held([&](const job& o) { return o.lane == made.lane; }) >= limits_.lane) {
         made.end = fate::lane_limit;
       } else if (room) {
         accept(number, now);
@@ -206,10 +220,16 @@ class pool_model {
   }
   std::size_t submitted() const { return submitted_; }
   std::size_t users() const {
-    std::map<std::string, int> held;
+    std::set<std::string> held;
     for (const job& j : jobs_)
-      if (j.where != job::place::outside) ++held[j.user];
-    return limits_.cap == 0 ? 0 : held.size();
+      if (j.where != job::place::outside) held.insert(j.user);
+    return limits_.cap == 0 && limits_.share == 0 ? 0 : held.size();
+  }
+  std::size_t tenants() const {
+    std::set<std::string> held;
+    for (const job& j : jobs_)
+      if (j.where != job::place::outside) held.insert(tenant(j));
+    return limits_.tenant == 0 ? 0 : held.size();
   }
   const std::vector<job>& jobs() const { return jobs_; }
 
@@ -222,21 +242,19 @@ class pool_model {
   const std::optional<ending>& ended() const { return ended_; }
 
  private:
-  std::size_t slots(const std::string& user) const {
+  static std::string tenant(const job& j) { return j.user.substr(0, j.user.find('/')); }
+
+  /// Slots of those for which `of` holds.
+  template <typename F>
+  std::size_t held(F&& of) const {
     return static_cast<std::size_t>(std::count_if(jobs_.begin(), jobs_.end(), [&](const job& j) {
-      return j.user == user && j.where != job::place::outside;
+      return j.where != job::place::outside && of(j);
     }));
   }
 
   std::size_t at(job::place where) const {
     return static_cast<std::size_t>(std::count_if(
         jobs_.begin(), jobs_.end(), [where](const job& j) { return j.where == where; }));
-  }
-
-  std::size_t in_lane(const std::string& lane) const {
-    return static_cast<std::size_t>(std::count_if(jobs_.begin(), jobs_.end(), [&](const job& j) {
-      return j.lane == lane && j.where != job::place::outside;
-    }));
   }
 
   /// Whether one of the lane runs, or stands in the queue for that.

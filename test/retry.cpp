@@ -170,7 +170,8 @@ BOOST_AUTO_TEST_CASE(default_advice_is_as_documented) {
   };
   using weir::make_error_code;
   for (const errc e : {errc::queue_full, errc::user_limit_reached, errc::queue_wait_expired,
-                       errc::group_limit, errc::rate_limited}) {
+                       errc::group_limit, errc::rate_limited, errc::lane_limit_reached,
+                       errc::user_queue_full, errc::tenant_limit_reached}) {
     BOOST_TEST(advice(system_error(e)).retry);
     BOOST_TEST((advice(system_error(e)).at_least == *weir::retry_after(e)));
   }

@@ -53,7 +53,7 @@ BOOST_FIXTURE_TEST_SUITE(user_slots, fixture)
 
 BOOST_AUTO_TEST_CASE(cap_is_exact) {
   for (const int cap : {1, 2, 7}) {
-    slots s(context, cap);
+    slots s(context, cap, errc::user_limit_reached);
     std::vector<entry*> held;
     for (int i = 0; i < cap; ++i) {
       entry* e = nullptr;
@@ -73,7 +73,7 @@ BOOST_AUTO_TEST_CASE(cap_is_exact) {
 }
 
 BOOST_AUTO_TEST_CASE(users_do_not_count_for_each_other) {
-  slots s(context, 1);
+  slots s(context, 1, errc::user_limit_reached);
   std::vector<entry*> held(3);
   BOOST_TEST(!take(s, "ann", held[0]));
   BOOST_TEST(!take(s, "bob", held[1]));
@@ -85,7 +85,7 @@ BOOST_AUTO_TEST_CASE(users_do_not_count_for_each_other) {
 
 BOOST_AUTO_TEST_CASE(users_of_one_hash_are_told_apart) {
   // The hash is the caller's, so a collision needs no search.
-  slots s(context, 1);
+  slots s(context, 1, errc::user_limit_reached);
   std::vector<entry*> held;
   for (const std::string_view user : {"ann", "bob", "eve"})
     BOOST_TEST(!s.acquire(user, 42, yes, [&](entry* e) {
@@ -105,7 +105,7 @@ BOOST_AUTO_TEST_CASE(users_of_one_hash_are_told_apart) {
 }
 
 BOOST_AUTO_TEST_CASE(table_is_empty_after_the_last_release) {
-  slots s(context, 2);
+  slots s(context, 2, errc::user_limit_reached);
   entry* first = nullptr;
   entry* second = nullptr;
   BOOST_TEST(!take(s, "ann", first));
@@ -118,9 +118,9 @@ BOOST_AUTO_TEST_CASE(table_is_empty_after_the_last_release) {
 }
 
 BOOST_AUTO_TEST_CASE(refusal_by_admit_gives_the_slot_back) {
-  slots s(context, 1);
+  slots s(context, 1, errc::user_limit_reached);
   const auto refuse = [](entry* e) {
-    BOOST_TEST(e->second == 1);  // taken while it is asked
+    BOOST_TEST(e->second.slots == 1);  // taken while it is asked
     return error_code(errc::queue_full);
   };
   for (int i = 0; i < 3; ++i)
@@ -132,19 +132,19 @@ BOOST_AUTO_TEST_CASE(refusal_by_admit_gives_the_slot_back) {
 }
 
 BOOST_AUTO_TEST_CASE(refusal_by_admit_leaves_the_slots_held_before) {
-  slots s(context, 2);
+  slots s(context, 2, errc::user_limit_reached);
   entry* held = nullptr;
   BOOST_TEST(!take(s, "ann", held));
   const auto refuse = [](entry*) { return error_code(errc::pool_closed); };
   BOOST_TEST((s.acquire("ann", slots::hash("ann"), yes, refuse) == errc::pool_closed));
-  BOOST_TEST(held->second == 1);
+  BOOST_TEST(held->second.slots == 1);
   BOOST_TEST(s.size() == 1U);
   s.release(held);
   BOOST_TEST(s.size() == 0U);
 }
 
 BOOST_AUTO_TEST_CASE(exception_of_admit_gives_the_slot_back_and_comes_out) {
-  slots s(context, 1);
+  slots s(context, 1, errc::user_limit_reached);
   const auto fail = [](entry*) -> error_code { throw std::runtime_error("of admit"); };
   for (int i = 0; i < 3; ++i)
     BOOST_CHECK_THROW(s.acquire("ann", slots::hash("ann"), yes, fail), std::runtime_error);
@@ -155,7 +155,7 @@ BOOST_AUTO_TEST_CASE(exception_of_admit_gives_the_slot_back_and_comes_out) {
 }
 
 BOOST_AUTO_TEST_CASE(refusal_by_probe_changes_nothing) {
-  slots s(context, 2);
+  slots s(context, 2, errc::user_limit_reached);
   bool admitted = false;
   const auto full = [] { return error_code(errc::queue_full); };
   const auto admit = [&](entry*) {
@@ -167,13 +167,13 @@ BOOST_AUTO_TEST_CASE(refusal_by_probe_changes_nothing) {
   entry* held = nullptr;
   BOOST_TEST(!take(s, "ann", held));
   BOOST_TEST((s.acquire("ann", slots::hash("ann"), full, admit) == errc::queue_full));
-  BOOST_TEST(held->second == 1);
+  BOOST_TEST(held->second.slots == 1);
   BOOST_TEST(!admitted);
   s.release(held);
 }
 
 BOOST_AUTO_TEST_CASE(exception_of_probe_changes_nothing) {
-  slots s(context, 1);
+  slots s(context, 1, errc::user_limit_reached);
   const auto fail = []() -> error_code { throw std::runtime_error("of probe"); };
   BOOST_CHECK_THROW(s.acquire("ann", slots::hash("ann"), fail, [](entry*) { return error_code(); }),
                     std::runtime_error);
@@ -181,7 +181,7 @@ BOOST_AUTO_TEST_CASE(exception_of_probe_changes_nothing) {
 }
 
 BOOST_AUTO_TEST_CASE(cap_is_looked_at_before_the_probe) {
-  slots s(context, 1);
+  slots s(context, 1, errc::user_limit_reached);
   entry* held = nullptr;
   BOOST_TEST(!take(s, "ann", held));
   bool probed = false;
@@ -196,7 +196,7 @@ BOOST_AUTO_TEST_CASE(cap_is_looked_at_before_the_probe) {
 }
 
 BOOST_AUTO_TEST_CASE(refusal_allocates_nothing) {
-  slots s(context, 1);
+  slots s(context, 1, errc::user_limit_reached);
   entry* held = nullptr;
   const std::string user = "a name too long to be stored in place, and so on the heap";
   const std::string other = "another name too long to be stored in place, also on the heap";
@@ -214,7 +214,7 @@ BOOST_AUTO_TEST_CASE(refusal_allocates_nothing) {
 }
 
 BOOST_AUTO_TEST_CASE(user_that_comes_and_goes_allocates_nothing_in_the_long_run) {
-  slots s(context, 1);
+  slots s(context, 1, errc::user_limit_reached);
   for (int i = 0; i < 10; ++i) {
     entry* held = nullptr;
     take(s, "ann", held);
@@ -234,7 +234,7 @@ BOOST_AUTO_TEST_CASE(no_memory_takes_nothing) {
   const std::string user = "a name too long to be stored in place, and so on the heap";
   // Each allocation of a first visit fails once, until there is none left to fail.
   for (std::size_t granted = 0;; ++granted) {
-    slots s(context, 1);
+    slots s(context, 1, errc::user_limit_reached);
     entry* held = nullptr;
     bool failed = false;
     bool hit = false;
@@ -263,7 +263,7 @@ BOOST_AUTO_TEST_CASE(no_memory_takes_nothing) {
 }
 
 BOOST_AUTO_TEST_CASE(no_memory_for_the_name_keeps_a_used_line) {
-  slots s(context, 1);
+  slots s(context, 1, errc::user_limit_reached);
   const std::string user(1000, 'x');
   const auto visit = [&](std::string_view name) {
     entry* held = nullptr;
@@ -292,7 +292,7 @@ BOOST_AUTO_TEST_CASE(no_memory_for_the_name_keeps_a_used_line) {
 
 BOOST_AUTO_TEST_CASE(hundred_thousand_users_hold_a_slot_each) {
   constexpr int users = 100000;
-  slots s(context, 1);
+  slots s(context, 1, errc::user_limit_reached);
   std::vector<entry*> held(users);
   int refused = 0;
   for (int i = 0; i < users; ++i)
@@ -306,7 +306,7 @@ BOOST_AUTO_TEST_CASE(hundred_thousand_users_hold_a_slot_each) {
     if (take(s, user) == errc::user_limit_reached) ++limited;
     // A line stays where it is, however much the table has grown since.
     const entry* const line = held[static_cast<std::size_t>(i)];
-    if (line->first.name != user || line->second != 1) ++wrong;
+    if (line->first.name != user || line->second.slots != 1) ++wrong;
   }
   BOOST_TEST(limited == users);
   BOOST_TEST(wrong == 0);
@@ -315,7 +315,7 @@ BOOST_AUTO_TEST_CASE(hundred_thousand_users_hold_a_slot_each) {
 }
 
 BOOST_AUTO_TEST_CASE(used_lines_keep_long_names_apart) {
-  slots s(context, 1);
+  slots s(context, 1, errc::user_limit_reached);
   const auto name = [](int i) { return std::string(100, 'u') + std::to_string(i); };
   for (int round = 0; round < 5; ++round) {
     std::vector<entry*> held;
@@ -334,7 +334,7 @@ BOOST_AUTO_TEST_CASE(used_lines_keep_long_names_apart) {
 }
 
 BOOST_AUTO_TEST_CASE(name_may_be_gone_after_the_call) {
-  slots s(context, 1);
+  slots s(context, 1, errc::user_limit_reached);
   entry* held = nullptr;
   {
     std::string user(100, 'a');
@@ -388,17 +388,17 @@ void race_for_one_user(slots& s, int threads, int cap) {
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(two_threads_on_one_user_lose_no_slot) {
-  slots s(context, 1);
+  slots s(context, 1, errc::user_limit_reached);
   race_for_one_user(s, 2, 1);
 }
 
 BOOST_AUTO_TEST_CASE(four_racing_threads_never_pass_the_cap) {
-  slots s(context, 3);
+  slots s(context, 3, errc::user_limit_reached);
   race_for_one_user(s, 4, 3);
 }
 
 BOOST_AUTO_TEST_CASE(four_racing_threads_of_many_users_leave_an_empty_table) {
-  slots s(context, 2);
+  slots s(context, 2, errc::user_limit_reached);
   std::barrier start(4);
   std::vector<std::thread> all;
   for (int t = 0; t < 4; ++t)

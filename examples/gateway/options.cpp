@@ -17,6 +17,10 @@ common::flags make_flags(options& o) {
   f.number("--queue-size", o.pool.queue_size, 1, "tasks that wait; one more is 503 (100)");
   f.number("--per-user", o.pool.max_per_user, 0,
            "tasks of one user; one more is 429; 0: no cap (2)");
+  f.number("--queued-per-user", o.pool.max_queued_per_user, 0,
+           "of those, tasks that wait; one more is 429; 0: no limit (0)");
+  f.number("--per-tenant", o.pool.max_per_tenant, 0,
+           "tasks of users TENANT/NAME; one more is 429; 0: no cap (0)");
   f.time("--task-timeout", o.pool.task_timeout, "a task that takes longer is 504 (30s)");
   f.time("--grace", o.pool.grace, "for a cancelled task to end (5s)");
   f.time("--shutdown-deadline", o.shutdown_deadline, "after SIGTERM, for what is accepted (30s)");

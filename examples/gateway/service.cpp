@@ -46,7 +46,7 @@ std::string_view service::user_of(const request::header_type& header) {
   const std::string_view name = header["X-User"];
   const auto valid = [](char c) {
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' ||
-           c == '_' || c == '.' || c == '@';
+           c == '_' || c == '.' || c == '@' || c == '/';
   };
   if (name.size() > longest || !std::all_of(name.begin(), name.end(), valid)) return {};
   return name;

@@ -25,7 +25,7 @@ struct consumer_metrics {
   std::uint64_t settled = 0;     ///< the handler has reported by itself
   std::uint64_t retried = 0;     ///< failed, and are to run again
   std::uint64_t dead = 0;        ///< failed for the last time, or discarded
-  std::uint64_t snoozed = 0;     ///< put off, attempt unspent: the user's cap, or `snooze_job`
+  std::uint64_t snoozed = 0;     ///< put off, attempt unspent: a limit of its user, or `snooze_job`
   std::uint64_t returned = 0;    ///< given back, attempt unspent: it was stopped, or the pool was
   std::uint64_t lost = 0;        ///< the lease had gone to somebody else, or the job was cancelled
   std::uint64_t unreported = 0;  ///< the queue could not be told until the lease ran out

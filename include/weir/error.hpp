@@ -59,6 +59,11 @@ enum class errc {
   deadline_exceeded,
   /// This lane has as many tasks as one lane may have. Wait for one of its own tasks to end.
   lane_limit_reached,
+  /// This user has as many tasks in the queue as one user may. Wait for one of its own to start.
+  user_queue_full,
+  /// The users of this tenant hold as many slots as one tenant may. Wait for one of their tasks to
+  /// end.
+  tenant_limit_reached,
 };
 
 /// The category of `errc`, named "weir".

@@ -13,21 +13,26 @@ namespace weir {
 
 /// Submissions that a pool turned down, by cause.
 struct rejection_counts {
-  std::uint64_t closed = 0;      ///< `pool_closed`
-  std::uint64_t user_limit = 0;  ///< `user_limit_reached`
-  std::uint64_t lane_limit = 0;  ///< `lane_limit_reached`
-  std::uint64_t queue_full = 0;  ///< `queue_full`
-  std::uint64_t invalid = 0;     ///< `invalid_argument`
-  std::uint64_t cancelled = 0;   ///< given up by the caller while it waited for room
+  std::uint64_t closed = 0;        ///< `pool_closed`
+  std::uint64_t user_limit = 0;    ///< `user_limit_reached`
+  std::uint64_t user_queue = 0;    ///< `user_queue_full`
+  std::uint64_t tenant_limit = 0;  ///< `tenant_limit_reached`
+  std::uint64_t lane_limit = 0;    ///< `lane_limit_reached`
+  std::uint64_t queue_full = 0;    ///< `queue_full`
+  std::uint64_t invalid = 0;       ///< `invalid_argument`
+  std::uint64_t cancelled = 0;     ///< given up by the caller while it waited for room
 
   std::uint64_t total() const noexcept {
-    return closed + user_limit + lane_limit + queue_full + invalid + cancelled;
+    return closed + user_limit + user_queue + tenant_limit + lane_limit + queue_full + invalid +
+           cancelled;
   }
 };
 
 /// A snapshot of a pool's counters. The task counters are of one instant, so at any time
 /// `submitted = queued + active + completed + failed + timed_out + cancelled`; with the
-/// rejections, which are counted apart, `offered() = submitted + rejected.total()`.
+/// rejections, which are counted apart, `offered() = submitted + rejected.total()`. Slots are
+/// counted apart too: that of a task which has run is back before its end is counted, that of one
+/// which was dropped from the queue a moment after.
 struct pool_metrics {
   int workers = 0;              ///< the limit on `active`, less `stand_ins`; see `resize`
   std::size_t queue_size = 0;   ///< the limit on `queued + reserved`
@@ -40,7 +45,8 @@ struct pool_metrics {
   std::size_t stuck = 0;        ///< of those active: told to stop, and still there after the grace
   std::size_t stand_ins = 0;    ///< how many more than `workers` may run, for those that are stuck
   std::size_t hogging = 0;      ///< of those active: hold a thread for longer than `hog_after`
-  std::size_t users = 0;        ///< users that hold a slot
+  std::size_t users = 0;        ///< users that hold a slot, where there is a limit on them
+  std::size_t tenants = 0;      ///< likewise, tenants whose users do
   std::size_t lanes = 0;        ///< lanes that have a task
   std::uint64_t submitted = 0;  ///< tasks accepted
   std::uint64_t completed = 0;  ///< ended by returning

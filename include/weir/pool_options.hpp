@@ -15,6 +15,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 
 namespace weir {
 
@@ -36,6 +37,21 @@ struct pool_options {
 
   /// Slots, queued and running together, that one user may hold; below 1 becomes 0: no cap.
   int max_per_user = 2;
+
+  /// Tasks of one user that may wait: for a worker, for their lane, or for room in the queue. One
+  /// more is refused with `user_queue_full`, so that a user who sends more than the workers take
+  /// does not fill the queue for all others, however many of its tasks may run. Below 1 becomes 0:
+  /// no limit.
+  int max_queued_per_user = 0;
+
+  /// Slots that the users of one tenant may hold together, as those of an organisation; each of
+  /// them has its own limits within that. Below 1 becomes 0: no cap.
+  int max_per_tenant = 0;
+
+  /// Whose user it is, which is asked in each submission where `max_per_tenant` is on. Returns a
+  /// part of what it is given, or what outlives the call; does not throw; is called from any
+  /// thread. Null: what comes before the first '/' of the name, and all of it where there is none.
+  std::function<std::string_view(std::string_view user)> tenant_of = nullptr;
 
   /// Tasks, queued and running together, that one lane may have, so that a hot one cannot take the
   /// queue's room from the others; below 1 becomes 0: no limit. See `task::lane`.

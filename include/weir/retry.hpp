@@ -57,9 +57,9 @@ class retry_after_error : public boost::system::system_error {
 /// What is worth another attempt where nothing else is said:
 ///
 /// - a `retry_after_error`, after its wait;
-/// - of weir's codes: `queue_full`, `user_limit_reached`, `queue_wait_expired`, `group_limit`,
-///   `rate_limited`, `lane_limit_reached`, after `weir::retry_after` of them, and
-///   `deadline_exceeded`, `task_timed_out`;
+/// - of weir's codes: `queue_full`, `user_limit_reached`, `user_queue_full`,
+///   `tenant_limit_reached`, `lane_limit_reached`, `queue_wait_expired`, `group_limit`,
+///   `rate_limited`, after `weir::retry_after` of them, and `deadline_exceeded`, `task_timed_out`;
 /// - of other codes: connection refused, reset, aborted or lost, broken pipe, end of file, timed
 ///   out, try again, host or network unreachable or down, name not resolved for now.
 ///

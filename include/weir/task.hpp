@@ -26,7 +26,7 @@ using task_function = detail::task_function;
 /// A piece of work to hand over to a pool.
 struct task {
   std::string id = {};    ///< for logs and reports; empty: one is made
-  std::string user = {};  ///< whose slot it takes; may be empty only where no cap is on
+  std::string user = {};  ///< whose slot it takes; may be empty only where users have no limit
   task_function fn = {};  ///< never empty
   int priority = 0;       ///< for a pool that orders by it; fifo does not look
   std::optional<duration> timeout = {};  ///< run deadline; empty: the pool's; zero: none

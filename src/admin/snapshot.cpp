@@ -137,6 +137,8 @@ std::string admin_snapshots::next() {
                                {"waits", std::move(waits)},
                                {"rejected", json::object{{"closed", m.rejected.closed},
                                                          {"user_limit", m.rejected.user_limit},
+                                                         {"user_queue", m.rejected.user_queue},
+                                                         {"tenant_limit", m.rejected.tenant_limit},
                                                          {"lane_limit", m.rejected.lane_limit},
                                                          {"queue_full", m.rejected.queue_full},
                                                          {"invalid", m.rejected.invalid},

@@ -35,6 +35,51 @@ BOOST_AUTO_TEST_CASE(user_cap_gives_429_with_retry_after) {
   });
 }
 
+BOOST_AUTO_TEST_CASE(cap_of_a_tenant_gives_429_to_each_of_its_users) {
+  options.pool.max_per_tenant = 1;
+  run([](fixture& f) -> asio::awaitable<void> {
+    client first(f);
+    co_await first.connect();
+    co_await first.send(post(long_sleep, "acme/ada"));
+    co_await f.until([&] { return f.metrics().active == 1; });
+
+    const response second = co_await ask(f, post("/work/sleep?ms=0", "acme/ben"));
+    BOOST_TEST(second.result_int() == 429U);
+    BOOST_TEST(second.count(http::field::retry_after) == 1U);
+    const response other_tenant = co_await ask(f, post("/work/sleep?ms=0", "initech/ada"));
+    BOOST_TEST(other_tenant.result_int() == 200U);
+    BOOST_TEST(f.metrics().rejected.tenant_limit == 1U);
+    first.close();
+  });
+}
+
+BOOST_AUTO_TEST_CASE(users_share_of_the_queue_gives_429_while_there_is_room_for_others) {
+  options.pool.workers = 1;
+  options.pool.max_per_user = 0;
+  options.pool.max_queued_per_user = 1;
+  run([](fixture& f) -> asio::awaitable<void> {
+    client running(f);
+    co_await running.connect();
+    co_await running.send(post(long_sleep, "ada"));
+    co_await f.until([&] { return f.metrics().active == 1; });
+    client queued(f);
+    co_await queued.connect();
+    co_await queued.send(post(long_sleep, "ada"));
+    co_await f.until([&] { return f.metrics().queued == 1; });
+
+    const response third = co_await ask(f, post("/work/sleep?ms=0", "ada"));
+    BOOST_TEST(third.result_int() == 429U);
+    client other(f);
+    co_await other.connect();
+    co_await other.send(post("/work/sleep?ms=0", "ben"));
+    co_await f.until([&] { return f.metrics().queued == 2; });
+    running.close();
+    queued.close();
+    const response r = co_await other.read();
+    BOOST_TEST(r.result_int() == 200U);
+  });
+}
+
 BOOST_AUTO_TEST_CASE(full_queue_gives_503_with_retry_after) {
   options.pool.workers = 1;
   options.pool.queue_size = 2;  // one of them is kept for the next job

@@ -181,6 +181,58 @@ BOOST_AUTO_TEST_CASE(no_limit_is_exceeded_at_any_instant) {
   check_at_rest(p.metrics());
 }
 
+BOOST_AUTO_TEST_CASE(limits_within_limits_hold_while_submitters_race_and_callers_give_up) {
+  constexpr int tenant_cap = 3;
+  constexpr int user_cap = 2;
+  weir::worker_pool p{{.workers = 6,
+                       .threads = 4,
+                       .queue_size = 8,
+                       .max_per_user = user_cap,
+                       .max_queued_per_user = 1,
+                       .max_per_tenant = tenant_cap}};
+  asio::thread_pool callers(2);
+  std::array<std::atomic<int>, 2> of_tenant{}, of_tenant_peak{};
+  std::array<std::atomic<int>, 8> of_user{}, of_user_peak{};
+  std::atomic<std::uint64_t> answers{0}, refused{0};
+  constexpr std::uint64_t rounds = 16 * 150;
+  together(16, [&](int me) {
+    const auto u = static_cast<std::size_t>(me % 8);
+    const std::size_t t = u % 2;
+    const std::string name = "tenant " + std::to_string(t) + "/user " + std::to_string(u);
+    for (int i = 0; i < 150; ++i) {
+      auto work = [&, u, t](task_context&) -> asio::awaitable<void> {
+        raise_to(of_tenant_peak[t], of_tenant[t].fetch_add(1) + 1);
+        raise_to(of_user_peak[u], of_user[u].fetch_add(1) + 1);
+        co_await asio::post(co_await asio::this_coro::executor, asio::use_awaitable);
+        of_user[u].fetch_sub(1);
+        of_tenant[t].fetch_sub(1);
+      };
+      auto strand = asio::make_strand(callers);
+      auto signal = std::make_shared<asio::cancellation_signal>();
+      asio::post(strand, [&, strand, signal, name, work = std::move(work)]() mutable {
+        weir::task task = task_of(name, std::move(work));
+        p.async_submit(std::move(task),
+                       asio::bind_cancellation_slot(
+                           signal->slot(), asio::bind_executor(strand, [&, signal](error_code ec) {
+                             if (ec) refused.fetch_add(1);
+                             answers.fetch_add(1);
+                           })));
+      });
+      if (i % 2 == 0)
+        asio::post(strand, [signal] { signal->emit(asio::cancellation_type::terminal); });
+    }
+  });
+  callers.join();
+  p.async_shutdown({}, asio::use_future).get();
+  for (const auto& seen : of_tenant_peak) BOOST_TEST(seen.load() <= tenant_cap);
+  for (const auto& seen : of_user_peak) BOOST_TEST(seen.load() <= user_cap);
+  BOOST_TEST(answers.load() == rounds);
+  const auto m = p.metrics();
+  BOOST_TEST(m.rejected.total() == refused.load());
+  BOOST_TEST(m.completed == rounds - refused.load());
+  check_at_rest(m);
+}
+
 BOOST_AUTO_TEST_CASE(a_pool_is_resized_up_and_down_under_load) {
   constexpr int most = 5;
   weir::worker_pool p{{.workers = 2, .threads = 4, .queue_size = 16, .max_per_user = 0}};

@@ -35,6 +35,7 @@
 #include <optional>
 #include <source_location>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace weir::detail {
@@ -53,7 +54,7 @@ struct room_claim : queue_hook {
 
   room_waiter* const submits = nullptr;      ///< who waits: this one
   reserve_waiter* const reserves = nullptr;  ///< or this one
-  submitted_task* record = nullptr;          ///< of one who submits
+  task_record* record = nullptr;             ///< of one who submits
   time_point since{};
   bool waits = false;
 };
@@ -214,27 +215,25 @@ class pool_core : public std::enable_shared_from_this<pool_core> {
                                                boost::asio::experimental::channel_traits<>, void()>;
 
   struct alignas(64) rejections {
-    std::atomic<std::uint64_t> closed{0}, user_limit{0}, lane_limit{0}, queue_full{0}, invalid{0},
-        cancelled{0};
+    std::atomic<std::uint64_t> closed{0}, user_limit{0}, user_queue{0}, tenant_limit{0},
+        lane_limit{0}, queue_full{0}, invalid{0}, cancelled{0};
   };
 
+  struct submission;
   struct taken;
 
-  /// \returns whether `waiter`, unless it is null, waits; if not, `ec` says how it went.
-  bool submit(task& t, pool_room* room, room_waiter* waiter, std::source_location where,
-              error_code& ec);
-  error_code submit(task_record& record, pool_room* room, std::optional<duration> timeout,
-                    std::string lane);
-
-  error_code resolve(bool has_callable, std::string_view user, std::optional<duration> given,
-                     duration& timeout) const noexcept;
+  error_code submit(submission& s, task& t, std::source_location where);
+  template <typename Make>
+  error_code hand_over(submission& s, Make&& make);
   template <typename Enqueue>
-  error_code admit(std::string_view user, std::size_t hash, bool may_wait, Enqueue&& enqueue);
+  error_code admit(const submission& s, std::size_t hash, Enqueue&& enqueue);
+  bool valid(const submission& s) const noexcept;
+  std::string_view tenant_of(std::string_view user) const noexcept;
   void reject(error_code ec, std::size_t hash, std::string_view user) noexcept;
   void turn_away(task_record& record, error_code why);
   void dispose(task_record& record, error_code why) noexcept;
   void drop(task_record& record, error_code why, room_claim* served) noexcept;
-  void release_user(task_record& record) noexcept;
+  void release_slots(task_record& record) noexcept;
   void told() noexcept;
   void serve(room_claim* claim);
   void accepted(worker* wake);
@@ -250,6 +249,8 @@ class pool_core : public std::enable_shared_from_this<pool_core> {
   worker* push(task_record& record, time_point now) noexcept;
   void enqueue(task_record& record, time_point now) noexcept;
   void leave_lane(task_record& record, time_point now) noexcept;
+  void leave_share(task_record& record) noexcept;
+  void stand_back(task_record& record, time_point now) noexcept;  ///< it will not run
   void join_queue(task_record& record, time_point now) noexcept;
   void unqueue(task_record& record) noexcept;
   task_record* oldest() noexcept;
@@ -260,6 +261,12 @@ class pool_core : public std::enable_shared_from_this<pool_core> {
   worker* worker_to_wake() noexcept;
   std::uint64_t count(task_outcome how) const noexcept {
     return ended_[static_cast<std::size_t>(how)];
+  }
+
+  /// Whether each task has to name its user.
+  bool limits_users() const noexcept {
+    return options_.max_per_user > 0 || options_.max_queued_per_user > 0 ||
+           options_.max_per_tenant > 0;
   }
 
   bool sheds() const noexcept {
@@ -274,7 +281,8 @@ class pool_core : public std::enable_shared_from_this<pool_core> {
   // The strands and the gate live on a context of the core's own: neither depends on how long
   // that of the workers lives.
   boost::asio::execution_context own_context_;
-  user_slots slots_;
+  user_slots users_;
+  user_slots tenants_;  ///< visited before `users_`, never from inside it
   std::array<rejections, 16> rejections_;
   std::atomic<bool> closed_{false};
   std::atomic<bool> full_{false};  ///< no room, as of the last change: lets a refusal be quick

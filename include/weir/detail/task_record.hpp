@@ -86,6 +86,7 @@ class task_record : public run_queue::node {
   duration timeout{};        ///< zero: none
   time_point deadline = time_point::max();  ///< set when it starts
   user_slots::entry* slot = nullptr;
+  user_slots::entry* tenant = nullptr;
   lane_table::place* lane = nullptr;
   std::uint64_t serial = 0;
   std::uint64_t epoch = 0;

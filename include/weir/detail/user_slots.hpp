@@ -21,7 +21,8 @@
 
 namespace weir::detail {
 
-/// How many slots each user holds. The table is split by user into shards, each behind a strand.
+/// How many slots each user, or each tenant, holds. The table is split by name into shards, each
+/// behind a strand.
 ///
 /// Thread safety: shared object: safe.
 class user_slots {
@@ -44,7 +45,11 @@ class user_slots {
     bool operator()(const sought& a, const key& b) const noexcept { return a.name == b.name; }
     bool operator()(const key& a, const sought& b) const noexcept { return a.name == b.name; }
   };
-  using table = std::unordered_map<key, int, key_hash, key_equal>;
+  struct holding {
+    int slots = 0;
+    int queued = 0;  ///< of those: tasks that wait. Counted by the pool, under its lock
+  };
+  using table = std::unordered_map<key, holding, key_hash, key_equal>;
 
  public:
   static constexpr std::size_t shard_count = 64;
@@ -52,8 +57,9 @@ class user_slots {
   /// A user's line in the table; stays where it is while a slot of the user is held.
   using entry = table::value_type;
 
-  /// `cap` is at least 1.
-  user_slots(boost::asio::execution_context& context, int cap);
+  /// \param cap at least 1
+  /// \param reached what one hears who has as many
+  user_slots(boost::asio::execution_context& context, int cap, errc reached);
 
   /// The hash of a user, which the calls below want so that it is computed once.
   static std::size_t hash(std::string_view user) noexcept {
@@ -65,7 +71,9 @@ class user_slots {
   /// error_code` is asked between the look at the cap and the taking, so that a pool that is full
   /// refuses without a change to the table.
   ///
-  /// \returns `user_limit_reached`, or what `probe` or `admit` returned.
+  /// Tables may be nested, always in the same order: `admit` may acquire from another.
+  ///
+  /// \returns that the cap is reached, or what `probe` or `admit` returned.
   /// \throws std::bad_alloc when the table cannot grow; nothing is taken then.
   template <typename Probe, typename Admit>
   error_code acquire(std::string_view user, std::size_t hash, Probe&& probe, Admit&& admit) {
@@ -75,13 +83,13 @@ class user_slots {
     home.strand.run([&]() noexcept {
       try {
         const auto found = home.users.find(sought{user, hash});
-        if (found != home.users.end() && found->second >= cap_) {
-          result = errc::user_limit_reached;
+        if (found != home.users.end() && found->second.slots >= cap_) {
+          result = reached_;
           return;
         }
         if ((result = probe())) return;
         entry* const held = found != home.users.end() ? &*found : home.insert(user, hash);
-        ++held->second;
+        ++held->second.slots;
         reservation undo{&home, held};
         result = admit(held);
         if (!result) undo.held = nullptr;
@@ -120,6 +128,7 @@ class user_slots {
   };
 
   int cap_;
+  errc reached_;
   std::deque<shard> shards_;  ///< never moved once made
 };
 

@@ -209,51 +209,6 @@ room_claim* pool_core::leave_room(time_point now) {
   return nullptr;
 }
 
-void pool_core::enqueue(task_record& record, time_point now) noexcept {
-  record.where = task_record::place::queued;
-  record.serial = ++submitted_;
-  record.accepted_at = now;
-  if (!record.lane || lanes_.accept(*record.lane)) join_queue(record, now);
-  queued_max_ = std::max(queued_max_, queued());
-  if (borrowed_ && !busy_)
-    busy_.emplace(asio::prefer(inner_, asio::execution::outstanding_work.tracked));
-}
-
-void pool_core::leave_lane(task_record& record, time_point now) noexcept {
-  if (!record.lane) return;
-  // The next joins behind all others: so a lane has one turn where each of them has one, however
-  // much it has in store.
-  if (const lane_table::place* next = lanes_.leave(*std::exchange(record.lane, nullptr)))
-    join_queue(*next->task, now);
-}
-
-void pool_core::leave_share(task_record& record) noexcept {
-  if (options_.max_queued_per_user > 0) --record.slot->second.queued;
-}
-
-void pool_core::stand_back(task_record& record, time_point now) noexcept {
-  leave_lane(record, now);
-  leave_share(record);
-}
-
-void pool_core::join_queue(task_record& record, time_point now) noexcept {
-  if (codel_.enabled() && queue_.empty()) codel_.on_first(now);
-  queue_.push(record, now);
-}
-
-void pool_core::unqueue(task_record& record) noexcept {
-  if (!record.lane || !record.lane->follows()) queue_.erase(record);
-}
-
-task_record* pool_core::oldest() noexcept {
-  auto* const queued = static_cast<task_record*>(queue_.oldest());
-  const lane_table::place* const laned = lanes_.oldest();
-  if (!laned) return queued;
-  // One that has joined the queue from its lane was accepted before, and so is not before `laned`;
-  // and whoever stands behind it came later than it did.
-  return queued && queued->serial < laned->task->serial ? queued : laned->task;
-}
-
 worker* pool_core::push(task_record& record, time_point now) noexcept {
   enqueue(record, now);
   return queue_.empty() ? nullptr : worker_to_wake();  // empty: it follows another of its lane

@@ -37,7 +37,7 @@ pool_options clamped(pool_options options) {
   return options;
 }
 
-int cap(int slots) { return slots > 0 ? slots : std::numeric_limits<int>::max(); }
+int slots_up_to(int slots) { return slots > 0 ? slots : std::numeric_limits<int>::max(); }
 
 }  // namespace
 
@@ -47,8 +47,8 @@ pool_core::pool_core(asio::any_io_executor inner, asio::any_io_executor keeper,
       inner_(std::move(inner)),
       base_(inner_),
       borrowed_(borrowed),
-      users_(own_context_, cap(options_.max_per_user), errc::user_limit_reached),
-      tenants_(own_context_, cap(options_.max_per_tenant), errc::tenant_limit_reached),
+      users_(own_context_, slots_up_to(options_.max_per_user), errc::user_limit_reached),
+      tenants_(own_context_, slots_up_to(options_.max_per_tenant), errc::tenant_limit_reached),
       gate_(inline_executor<>(own_context_), static_cast<std::size_t>(options_.queue_size)),
       queue_({.discipline = options_.discipline,
               .aging = options_.aging,
@@ -254,63 +254,6 @@ task_record* pool_core::take(worker& w, ended_task ended, bool& retire) noexcept
   return record;
 }
 
-task_record* pool_core::next_task(time_point now) noexcept {
-  if (!codel_.enabled()) return static_cast<task_record*>(queue_.pop());
-  const bool newest = codel_.overloaded(now);  // `shed` has looked
-  auto* const record = static_cast<task_record*>(newest ? queue_.pop_newest() : queue_.pop());
-  if (record) codel_.on_served(now - record->queued_at(), now);
-  return record;
-}
-
-time_point pool_core::shed(time_point now) noexcept {
-  for (;;) {
-    task_record* record = nullptr;
-    room_claim* served = nullptr;
-    worker* wake = nullptr;
-    {
-      const std::lock_guard lock(mutex_);
-      time_point due = time_point::max();
-      if (options_.max_queue_wait > duration::zero() && (record = oldest()))
-        due = saturating_add(record->accepted_at, options_.max_queue_wait);
-      if (codel_.enabled()) {
-        // Of those that wait for a worker: who waits for its lane is not late by overload. When
-        // such a one joins them nobody sets the timer, so it looks again in time for it.
-        auto* const first = static_cast<task_record*>(queue_.oldest());
-        if (first) codel_.look(first->queued_at(), now);
-        const time_point slough = first                     ? codel_.due(first->queued_at())
-                                  : lanes_.following() != 0 ? codel_.due(now)
-                                                            : time_point::max();
-        if (slough < due) record = first;
-        if (slough <= now && slough < due) {
-          codel_.on_shed(now);
-          ++shed_codel_;
-        }
-        due = std::min(due, slough);
-      }
-      if (due > now) return due;
-      ++shed_;
-      unqueue(*record);
-      served = left_unrun(*record, now);
-      if (!queue_.empty()) wake = worker_to_wake();
-    }
-    drop(*record, errc::queue_wait_expired, served);
-    if (wake) wake->wake(shared_from_this());
-  }
-}
-
-room_claim* pool_core::left_unrun(task_record& record, time_point now) noexcept {
-  book(record, task_outcome::cancelled);
-  stand_back(record, now);
-  telling_.fetch_add(1, std::memory_order_relaxed);
-  return leave_room(now);
-}
-
-void pool_core::drop(task_record& record, error_code why, room_claim* served) noexcept {
-  dispose(record, why);
-  told();
-  serve(served);
-}
-
 std::size_t pool_core::stand_ins() const noexcept {
   if (options_.stuck_replacements == 0) return 0;
   // One that ends as it becomes stuck may be counted out before it is counted in.
@@ -318,7 +261,7 @@ std::size_t pool_core::stand_ins() const noexcept {
       std::clamp(stuck_.load(std::memory_order_relaxed), 0, options_.stuck_replacements));
 }
 
-void pool_core::on_stuck(const stuck_task& task) noexcept {
+void pool_core::on_stuck(const kept_event& task) noexcept {
   stuck_.fetch_add(1, std::memory_order_relaxed);
   if (options_.stuck_replacements != 0) {
     worker* wake = nullptr;
@@ -329,10 +272,7 @@ void pool_core::on_stuck(const stuck_task& task) noexcept {
     if (wake) wake->wake(shared_from_this());
   }
   if (!options_.observer) return;
-  task_event event = task.event;
-  event.id = task.id;
-  event.user = task.user;
-  options_.observer->on_task_stuck(event);
+  options_.observer->on_task_stuck(task.event());
 }
 
 void pool_core::on_hogs(std::size_t now) noexcept {
@@ -342,17 +282,14 @@ void pool_core::on_hogs(std::size_t now) noexcept {
 void pool_core::on_hog(worker& w, std::uint64_t epoch, duration held) {
   hogged_.fetch_add(1, std::memory_order_relaxed);
   if (!options_.observer) return;
-  std::optional<stuck_task> hog;
+  std::optional<kept_event> hog;
   {
     // What has ended is forgotten, and its record used again, under this lock.
     const std::lock_guard lock(mutex_);
     if (!w.running() || w.look().epoch != epoch) return;
     hog.emplace(w.current().event(steady_clock::now()));
   }
-  task_event event = hog->event;
-  event.id = hog->id;
-  event.user = hog->user;
-  options_.observer->on_task_hogging(event, held);
+  options_.observer->on_task_hogging(hog->event(), held);
 }
 
 ended_task pool_core::conclude(worker& w, task_record& record, std::exception_ptr error) noexcept {

@@ -59,10 +59,10 @@ run_queue::node* run_queue::pop(bool newest) noexcept {
   return &next;
 }
 
-run_queue::node* run_queue::oldest() noexcept {
-  node* found = nullptr;
+const run_queue::node* run_queue::oldest() const noexcept {
+  const node* found = nullptr;
   for (std::uint32_t rest = waiting_; rest != 0; rest &= rest - 1) {
-    auto& first = static_cast<node&>(
+    const auto& first = static_cast<const node&>(
         bands_[static_cast<std::size_t>(std::countr_zero(rest))].arrivals.front());
     if (!found || first.since_ < found->since_) found = &first;
   }

@@ -128,8 +128,8 @@ bool worker::cancel(std::uint64_t epoch, cancel_cause cause) {
   return true;
 }
 
-std::optional<stuck_task> worker::overdue(std::uint64_t epoch, time_point now) {
-  std::optional<stuck_task> stuck;
+std::optional<kept_event> worker::overdue(std::uint64_t epoch, time_point now) {
+  std::optional<kept_event> stuck;
   const std::lock_guard lock(mutex_);
   const std::uint64_t state = state_.load(std::memory_order_acquire);
   if (epoch_of(state) != epoch || phase_of(state) <= phase::running) return stuck;

@@ -15,6 +15,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace weir {
@@ -104,8 +105,8 @@ class run_queue {
   void erase(node& item) noexcept;
 
   /// Who has waited longest of all; null if nobody waits.
-  node* oldest() noexcept;
-  const node* oldest() const noexcept { return const_cast<run_queue*>(this)->oldest(); }
+  const node* oldest() const noexcept;
+  node* oldest() noexcept { return const_cast<node*>(std::as_const(*this).oldest()); }
 
   /// Calls `f` with each; of those of one priority, who came first.
   template <typename F>

@@ -31,6 +31,7 @@ class intrusive_queue {
 
   /// The next in turn. Not where it is empty.
   T& front() noexcept { return static_cast<T&>(*head_.next); }
+  const T& front() const noexcept { return static_cast<const T&>(*head_.next); }
 
   /// Who joined last. Not where it is empty.
   T& back() noexcept { return static_cast<T&>(*head_.prev); }

@@ -174,7 +174,7 @@ class pool_core : public std::enable_shared_from_this<pool_core> {
   time_point shed(time_point now) noexcept;
 
   /// A task is stuck, or is so no longer.
-  void on_stuck(const stuck_task& task) noexcept;
+  void on_stuck(const kept_event& task) noexcept;
   void on_unstuck() noexcept { stuck_.fetch_sub(1, std::memory_order_relaxed); }
 
   /// The task of `epoch` hogs its thread; so many tasks do, as of the keeper's last look.

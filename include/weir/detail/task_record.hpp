@@ -98,13 +98,25 @@ class task_record : public run_queue::node {
   ~task_record() = default;
 };
 
-/// A task that is stuck, as of the moment when it became so.
-struct stuck_task {
-  explicit stuck_task(const task_event& e) : id(e.id), user(e.user), event(e) {}
+/// What an observer is to be told of a task that may be gone by then.
+class kept_event {
+ public:
+  explicit kept_event(const task_event& e) : id_(e.id), user_(e.user), event_(e) {
+    event_.id = event_.user = {};
+  }
 
-  std::string id;
-  std::string user;
-  task_event event;  ///< with names that are gone
+  /// Refers to the names in here.
+  task_event event() const noexcept {
+    task_event e = event_;
+    e.id = id_;
+    e.user = user_;
+    return e;
+  }
+
+ private:
+  std::string id_;
+  std::string user_;
+  task_event event_;
 };
 
 }  // namespace weir::detail

@@ -131,7 +131,7 @@ class worker {
   /// answer ahead of that, and the task counts as stuck.
   ///
   /// \returns the task where it has just become that.
-  std::optional<stuck_task> overdue(std::uint64_t epoch, time_point now);
+  std::optional<kept_event> overdue(std::uint64_t epoch, time_point now);
 
   /// What the keeper has to know: whether a task runs, which, and when something is due for it.
   struct standing {

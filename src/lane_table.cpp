@@ -67,7 +67,7 @@ bool lane_table::accept(place& p) noexcept {
 }
 
 void lane_table::start(place& p) noexcept {
-  not_started_.erase(p);
+  leave_age(p);
   p.stage_ = place::stage::started;
 }
 
@@ -75,7 +75,7 @@ lane_table::place* lane_table::leave(place& p) noexcept {
   using stage = place::stage;
   lane& l = *p.lane_;
   place* next = nullptr;
-  if (p.stage_ == stage::follows || p.stage_ == stage::has_turn) not_started_.erase(p);
+  if (p.stage_ == stage::follows || p.stage_ == stage::has_turn) leave_age(p);
   if (p.stage_ == stage::follows) {
     l.followers.erase(p);
     --following_;
@@ -95,6 +95,11 @@ lane_table::place* lane_table::leave(place& p) noexcept {
 
 lane_table::place* lane_table::oldest() noexcept {
   return not_started_.empty() ? nullptr : &static_cast<place&>(not_started_.front());
+}
+
+void lane_table::leave_age(place& p) noexcept {
+  walk_.leaves(p);
+  not_started_.erase(p);
 }
 
 void lane_table::forget(lane& l) noexcept {

@@ -119,27 +119,6 @@ pool_metrics pool_core::metrics() const {
   return m;
 }
 
-void pool_core::inspect(inspector& to) const {
-  const std::lock_guard lock(mutex_);
-  waiting_.for_each([&](const room_claim& c) {
-    to.on_wait(this, options_.name, c.submits ? "pool submit" : "pool reserve", c.since,
-               c.caller());
-  });
-  const auto wait_of = [&](const task_record& record) {
-    if (record.has_caller())
-      to.on_wait(this, options_.name, "pool result", record.accepted_at, record.caller());
-  };
-  queue_.for_each(
-      [&](const run_queue::node& node) { wait_of(static_cast<const task_record&>(node)); });
-  lanes_.for_each_following([&](const lane_table::place& p) { wait_of(*p.task); });
-  for (const auto& w : workers_) w->inspect(to);
-  to.on_hold(this, options_.name, "running task", active_);
-  to.on_hold(this, options_.name, "queued task", queued());
-  to.on_hold(this, options_.name, "reserved room", reserved_);
-  to.on_hold(this, options_.name, "user with a slot", users_.size());
-  to.on_hold(this, options_.name, "tenant with a slot", tenants_.size());
-}
-
 // --- the workers ---------------------------------------------------------------------------------
 
 worker& pool_core::add_worker() {

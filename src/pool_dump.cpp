@@ -5,9 +5,14 @@
 #include <weir/task_dump.hpp>
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <mutex>
+#include <string>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 namespace weir::detail {
 
@@ -45,56 +50,149 @@ class waits_of_workers final : public inspector {
   std::unordered_map<const worker*, wait> waits_;
 };
 
+/// So many are looked at before the lock is let go of. Few, so that a worker that waits for it
+/// still spins then: one that has gone to sleep comes too late for it again and again.
+constexpr std::size_t portion = 8;
+
+/// Time for one that spins to take it.
+void give_way() noexcept {
+  for (int i = 0; i < 16; ++i) spin_pause();
+}
+
+struct unlocked_for_now {
+  explicit unlocked_for_now(std::unique_lock<spin_mutex>& l) : lock(l) { lock.unlock(); }
+  unlocked_for_now(const unlocked_for_now&) = delete;
+  unlocked_for_now& operator=(const unlocked_for_now&) = delete;
+  ~unlocked_for_now() { lock.lock(); }
+  std::unique_lock<spin_mutex>& lock;
+};
+
+/// What is copied of a task under the lock; the rest is made of it later.
+struct looked_at {
+  task_info info;
+  std::uint64_t serial = 0;
+  time_point accepted_at{};
+  time_point started_at{};
+  time_point deadline{};
+  const worker* runner = nullptr;  ///< null while it waits
+
+  void copy(const task_record& record, const worker* runs) {
+    info.id = record.id;
+    info.user = record.user;
+    info.priority = record.priority;
+    if (record.lane)
+      info.lane = record.lane->lane_name();
+    else
+      info.lane.clear();
+    info.spawned = record.spawned;
+    serial = record.serial;
+    accepted_at = record.accepted_at;
+    started_at = record.started_at;
+    deadline = record.deadline;
+    runner = runs;
+    if (runner) {
+      std::tie(info.state, info.cause) = runner->state_of_task();
+      info.hogs = runner->hogged_for(steady_clock::now());
+    } else {
+      info.state = record.lane && record.lane->follows() ? task_state::in_lane : task_state::queued;
+      info.cause = cancel_cause::none;
+      info.hogs = {};
+    }
+  }
+
+  /// In the order of a dump.
+  bool goes_before(const looked_at& other) const noexcept {
+    if (!runner || !other.runner) return runner || (!other.runner && serial < other.serial);
+    return std::tie(started_at, serial) < std::tie(other.started_at, other.serial);
+  }
+};
+
 }  // namespace
 
-task_dump pool_core::dump() const {
-  // Asked before this pool's lock is taken: they take their own, and this pool is one of them.
-  const waits_of_workers waits;
-  task_dump d{options_.name, {}};
-  std::size_t expected = 0;
-  {
-    const std::lock_guard lock(mutex_);
-    expected = active_ + queued();
-  }
-  // Not where the workers wait for it; a few more may have come meanwhile.
-  d.tasks.reserve(expected + 64);
-  const time_point now = steady_clock::now();
-  const auto add = [&](const task_record& record, task_state state, cancel_cause cause) {
-    const bool began = state != task_state::queued && state != task_state::in_lane;
-    task_info& t = d.tasks.emplace_back();
-    t.id = record.id.empty() ? task_record::made_up(record.serial) : record.id;
-    t.user = record.user;
-    t.priority = record.priority;
-    if (record.lane) t.lane = record.lane->lane_name();
-    t.state = state;
-    t.cause = cause;
-    t.age = now - record.accepted_at;
-    if (began) t.ran = now - record.started_at;
-    if (began && record.deadline != time_point::max()) t.left = record.deadline - now;
-    t.spawned = record.spawned;
-    if (began) t.hogs = record.runner->hogged_for(now);
-    if (began) t.waits_for = waits.of(*record.runner, record.started_at);
+template <typename Look, typename Pause>
+void pool_core::walk(Look look, Pause pause) const {
+  const std::lock_guard alone(walking_);
+  const std::uint64_t number = ++walks_;
+  std::unique_lock lock(mutex_);
+  const std::uint64_t last = submitted_;
+  std::size_t seen = 0;
+  const auto visit = [&](const task_record* record, const worker* runner) {
+    if (record && record->serial <= last && std::exchange(record->walk, number) != number)
+      look(*record, runner);
+    if (++seen % portion != 0) return;
+    const unlocked_for_now others(lock);
+    pause();
+    give_way();
   };
-  std::size_t running = 0;
+  // In the order in which a task goes through them, so that none gets past.
+  lanes_.begin_walk();
+  while (const lane_table::place* const p = lanes_.next_of_walk())
+    visit(p->follows() ? p->task : nullptr, nullptr);
+  queue_.begin_walk();
+  while (const run_queue::node* const node = queue_.next_of_walk())
+    visit(static_cast<const task_record*>(node), nullptr);
+  for (std::size_t i = 0; i < workers_.size(); ++i)
+    visit(workers_[i]->running(), workers_[i].get());
+  lock.unlock();
+  pause();
+}
+
+void pool_core::inspect(inspector& to) const {
   {
     const std::lock_guard lock(mutex_);
-    for (const auto& w : workers_)
-      if (const task_record* record = w->running()) {
-        const auto [state, cause] = w->state_of_task();
-        add(*record, state, cause);
-      }
-    running = d.tasks.size();
-    queue_.for_each([&](const run_queue::node& node) {
-      add(static_cast<const task_record&>(node), task_state::queued, cancel_cause::none);
+    waiting_.for_each([&](const room_claim& c) {
+      to.on_wait(this, options_.name, c.submits ? "pool submit" : "pool reserve", c.since,
+                 c.caller());
     });
-    lanes_.for_each_following(
-        [&](const lane_table::place& p) { add(*p.task, task_state::in_lane, cancel_cause::none); });
   }
-  const auto older = [](const task_info& a, const task_info& b) { return a.age > b.age; };
-  const auto middle = d.tasks.begin() + static_cast<std::ptrdiff_t>(running);
-  std::stable_sort(d.tasks.begin(), middle,
-                   [](const task_info& a, const task_info& b) { return a.ran > b.ran; });
-  std::stable_sort(middle, d.tasks.end(), older);
+  walk(
+      [&](const task_record& record, const worker* runner) {
+        if (runner)
+          runner->inspect(to);
+        else if (record.has_caller())
+          to.on_wait(this, options_.name, "pool result", record.accepted_at, record.caller());
+      },
+      [] {});
+  const std::lock_guard lock(mutex_);
+  to.on_hold(this, options_.name, "running task", active_);
+  to.on_hold(this, options_.name, "queued task", queued());
+  to.on_hold(this, options_.name, "reserved room", reserved_);
+  to.on_hold(this, options_.name, "user with a slot", users_.size());
+  to.on_hold(this, options_.name, "tenant with a slot", tenants_.size());
+}
+
+task_dump pool_core::dump() const {
+  // Asked before the walk: they take their own locks, and this pool is one of them.
+  const waits_of_workers waits;
+  // The strings of these are used again for each portion, so that under the lock hardly any memory
+  // is asked for.
+  std::vector<looked_at> few(portion);
+  std::size_t count = 0;
+  std::vector<looked_at> all;
+  all.reserve(live());
+  const time_point now = steady_clock::now();
+  walk([&](const task_record& record, const worker* runner) { few[count++].copy(record, runner); },
+       [&] {
+         for (std::size_t i = 0; i < count; ++i) all.push_back(few[i]);
+         count = 0;
+       });
+  std::vector<looked_at*> order;
+  order.reserve(all.size());
+  for (looked_at& t : all) order.push_back(&t);
+  std::sort(order.begin(), order.end(), [](auto* a, auto* b) { return a->goes_before(*b); });
+  task_dump d{options_.name, {}};
+  d.tasks.reserve(all.size());
+  for (looked_at* const next : order) {
+    looked_at& t = *next;
+    if (t.info.id.empty()) t.info.id = task_record::made_up(t.serial);
+    t.info.age = std::max(now - t.accepted_at, duration::zero());
+    if (t.runner) {
+      t.info.ran = std::max(now - t.started_at, duration::zero());
+      if (t.deadline != time_point::max()) t.info.left = t.deadline - now;
+      t.info.waits_for = waits.of(*t.runner, t.started_at);
+    }
+    d.tasks.push_back(std::move(t.info));
+  }
   return d;
 }
 

@@ -71,10 +71,24 @@ const run_queue::node* run_queue::oldest() const noexcept {
 
 void run_queue::erase(node& item) noexcept {
   band& b = bands_[item.band_];
+  walk_.leaves(item);
   b.arrivals.erase(item);
   if (b.arrivals.empty()) waiting_ &= ~(1U << item.band_);
   --size_;
   if (by_user_) leave_flow(item);
+}
+
+void run_queue::begin_walk() const noexcept {
+  walked_band_ = bands - 1;
+  walk_.start(bands_[walked_band_].arrivals);
+}
+
+const run_queue::node* run_queue::next_of_walk() const noexcept {
+  for (;;) {
+    if (const in_band* const item = walk_.next()) return static_cast<const node*>(item);
+    if (walked_band_ == 0) return nullptr;
+    walk_.start(bands_[--walked_band_].arrivals);
+  }
 }
 
 run_queue::band& run_queue::next_band() noexcept {

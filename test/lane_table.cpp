@@ -150,6 +150,50 @@ BOOST_AUTO_TEST_CASE(nothing_is_taken_where_memory_is_short) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(walk_shows_each_who_is_there_throughout_once_whoever_comes_and_goes) {
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+    weir::test::random draw(seed);
+    table t(0, 4);
+    std::vector<place*> waiting, started, throughout;
+    std::vector<const place*> seen;
+    const auto begin = [&] {
+      t.begin_walk();
+      throughout = waiting;
+      seen.clear();
+    };
+    begin();
+    for (int step = 0; step < 200; ++step) {
+      const auto dice = draw.below(8);
+      if (dice < 3 && waiting.size() < 8) {
+        waiting.push_back(enter(t, std::string(1, static_cast<char>('a' + draw.below(3)))));
+        t.accept(*waiting.back());
+      } else if (dice < 5 && !waiting.empty()) {
+        place* const p = waiting[draw.below(waiting.size())];
+        if (!p->follows() && draw.chance(0.5)) {
+          t.start(*p);
+          started.push_back(p);
+        } else {
+          t.leave(*p);
+        }
+        std::erase(waiting, p);
+        std::erase(throughout, p);
+        std::erase(seen, p);
+      } else if (dice < 6 && !started.empty()) {
+        t.leave(*started.back());
+        started.pop_back();
+      } else if (const place* const next = t.next_of_walk()) {
+        BOOST_TEST_REQUIRE(std::count(seen.begin(), seen.end(), next) == 0);
+        BOOST_TEST_REQUIRE(std::count(waiting.begin(), waiting.end(), next) == 1);
+        seen.push_back(next);
+      } else {
+        for (const place* p : throughout)
+          BOOST_TEST_REQUIRE(std::count(seen.begin(), seen.end(), p) == 1, "seed " << seed);
+        begin();
+      }
+    }
+  }
+}
+
 BOOST_AUTO_TEST_CASE(table_and_a_list_for_each_lane_agree) {
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     weir::test::random draw(seed);

@@ -272,11 +272,58 @@ BOOST_AUTO_TEST_CASE(agrees_with_a_model_that_looks_at_all_who_wait) {
       const auto* const oldest = q.oldest();
       BOOST_TEST_REQUIRE((oldest == nullptr) == q.empty());
       BOOST_TEST_REQUIRE((!oldest || oldest->queued_at() == expected.all.front().second));
-      std::size_t seen = 0;
-      q.for_each([&](const weir::run_queue::node&) { ++seen; });
-      BOOST_TEST_REQUIRE(seen == q.size());
     }
   }
+}
+
+BOOST_AUTO_TEST_CASE(walk_shows_each_who_waits_throughout_once_whoever_comes_and_goes) {
+  std::size_t shown = 0;
+  for (std::uint64_t seed = 1; seed <= 400; ++seed) {
+    weir::test::random random(seed);
+    const auto how = static_cast<discipline>(random.below(4));
+    constexpr std::size_t capacity = 8;
+    weir::run_queue q({.discipline = how, .aging = 0s, .capacity = capacity});
+    std::deque<waiting> items;
+    std::vector<waiting*> inside, throughout;
+    std::vector<const weir::run_queue::node*> seen;
+    const auto gone = [&](const weir::run_queue::node* w) {
+      std::erase(inside, w);
+      std::erase(throughout, w);
+      std::erase(seen, w);
+    };
+    const auto begin = [&] {
+      q.begin_walk();
+      throughout = inside;
+      seen.clear();
+    };
+    begin();
+    for (int step = 0; step < 200; ++step) {
+      const auto dice = random.below(8);
+      if (dice < 3 && q.size() < capacity) {
+        waiting& w = items.emplace_back("", "u", random.between(-2, 2));
+        q.push(w, start);
+        inside.push_back(&w);
+      } else if (dice < 4 && !q.empty()) {
+        waiting& w = *inside[random.below(inside.size())];
+        q.erase(w);
+        gone(&w);
+      } else if (dice < 5) {
+        gone(random.chance(0.5) ? q.pop() : q.pop_newest());
+      } else if (const auto* const next = q.next_of_walk()) {
+        BOOST_TEST_REQUIRE(std::count(seen.begin(), seen.end(), next) == 0);
+        BOOST_TEST_REQUIRE(std::count(inside.begin(), inside.end(), next) == 1);
+        seen.push_back(next);
+        ++shown;
+      } else {
+        for (const waiting* w : throughout)
+          BOOST_TEST_REQUIRE(std::count(seen.begin(), seen.end(), w) == 1, "seed " << seed);
+        BOOST_TEST_REQUIRE(!q.next_of_walk());  // done, until somebody begins again
+        begin();
+      }
+      if (random.chance(0.02)) begin();
+    }
+  }
+  BOOST_TEST(shown > 10'000U);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

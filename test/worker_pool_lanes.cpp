@@ -345,7 +345,7 @@ BOOST_AUTO_TEST_CASE(dump_shows_lanes_and_who_waits_in_them) {
   p.submit(in_lane("x", nothing(), "b"));
   p.submit(in_lane("y", nothing(), "c"));
   p.submit({.id = "d", .fn = nothing()});
-  BOOST_TEST(states(p) == "a x: running\nc y: queued\nd : queued\nb x: in lane\n");
+  BOOST_TEST(states(p) == "a x: running\nb x: in lane\nc y: queued\nd : queued\n");
   std::ostringstream text;
   text << p.dump();
   BOOST_TEST(text.str().find("in lane  'b' of '', priority 0, age 0.000s, lane 'x', from") !=

@@ -347,6 +347,34 @@ BOOST_AUTO_TEST_CASE(dump_shows_those_who_wait_in_order_of_arrival) {
   BOOST_TEST(ids == "task-1 0 3 1 task-5 ");
 }
 
+BOOST_AUTO_TEST_CASE(dump_of_a_large_pool_shows_each_task_once_in_order) {
+  // So many that it is made in many portions, and no number of them divides what there is.
+  constexpr int running = 333;
+  constexpr int queued = 707;
+  weir::worker_pool& p = make({.workers = running, .queue_size = 2000, .max_per_user = 0});
+  for (int i = 0; i < running; ++i) {
+    p.submit({.fn = sleeper(1h), .lane = std::to_string(i)});
+    if (i % 10 == 0) time.run_for(1us);
+  }
+  time.settle();
+  // A third of them have no lane, and of the others some are the first of theirs.
+  for (int i = 0; i < queued; ++i) {
+    p.submit({.fn = nothing(), .lane = i % 3 == 0 ? "" : std::to_string(i / 3 + i % 3 * 200)});
+    if (i % 10 == 0) time.run_for(1us);
+  }
+  const weir::task_dump d = p.dump();
+  BOOST_REQUIRE(d.tasks.size() == std::size_t{running + queued});
+  std::size_t in_lane = 0;
+  for (std::size_t i = 0; i < d.tasks.size(); ++i) {
+    BOOST_TEST_REQUIRE(d.tasks[i].id == "task-" + std::to_string(i + 1));
+    BOOST_TEST_REQUIRE((d.tasks[i].state == weir::task_state::running) == (i < running));
+    if (d.tasks[i].state == weir::task_state::in_lane) ++in_lane;
+  }
+  BOOST_TEST(in_lane == p.metrics().in_lane);
+  BOOST_TEST(in_lane > 100U);
+  p.async_shutdown({.deadline = 0s}, [](error_code, const weir::shutdown_report&) {});
+}
+
 BOOST_AUTO_TEST_CASE(growth_names_the_line_whose_tasks_become_more) {
   weir::worker_pool& p = make({.workers = 8, .queue_size = 50, .max_per_user = 0});
   const auto leak = [&p] { p.submit(task_of("", sleeper(1h))); };

@@ -108,12 +108,13 @@ class run_queue {
   const node* oldest() const noexcept;
   node* oldest() noexcept { return const_cast<node*>(std::as_const(*this).oldest()); }
 
-  /// Calls `f` with each; of those of one priority, who came first.
-  template <typename F>
-  void for_each(F&& f) const {
-    for (std::size_t b = bands; b-- > 0;)
-      bands_[b].arrivals.for_each([&](const in_band& item) { f(static_cast<const node&>(item)); });
-  }
+  /// Begins to look at all, one after another; any may join and leave meanwhile. Whoever began
+  /// before has to begin again: one looks at a time.
+  void begin_walk() const noexcept;
+
+  /// The next; null at the end. Who has waited since the beginning comes up once, those of one
+  /// priority in order of arrival, and who comes meanwhile may.
+  const node* next_of_walk() const noexcept;
 
  private:
   static constexpr std::size_t bands = 16;
@@ -142,6 +143,8 @@ class run_queue {
   const duration aging_;
   const std::map<std::string, int, std::less<>> weights_;
   std::array<band, bands> bands_;
+  mutable detail::queue_cursor<in_band> walk_;
+  mutable std::size_t walked_band_ = 0;
   std::uint32_t waiting_ = 0;  ///< bit b: somebody waits in that band
   std::size_t size_ = 0;
   std::size_t turns_ = 0;

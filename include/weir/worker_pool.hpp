@@ -163,8 +163,12 @@ class worker_pool {
   template <BOOST_ASIO_COMPLETION_TOKEN_FOR(void(error_code, shutdown_report)) Token>
   auto async_shutdown(shutdown_options options, Token&& token);
 
-  /// The tasks that it has, and what each of them is at. Safe at any time, and from any thread; the
-  /// workers are held up for as long as it takes to copy the tasks' names.
+  /// The tasks that it has, and what each of them is at. Safe at any time, and from any thread.
+  ///
+  /// They are copied a few at a time, so that the workers are not held up for longer than those few
+  /// take. So a dump is not of one instant: each task that is there from beginning to end is shown
+  /// once, in the state in which it was found; one that ends meanwhile may be missing; none is
+  /// shown that came later. Ages are those at the beginning.
   task_dump dump() const;
 
   /// Whether it has been closed, by a shutdown or by its executor's end: it takes no more tasks.

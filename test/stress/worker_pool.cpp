@@ -6,6 +6,7 @@
 #include "pool_fixture.hpp"
 
 #include <weir/pool_observer.hpp>
+#include <weir/semaphore.hpp>
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/bind_executor.hpp>
@@ -23,6 +24,7 @@
 #include <latch>
 #include <memory>
 #include <random>
+#include <set>
 #include <string>
 #include <thread>
 #include <tuple>
@@ -151,6 +153,51 @@ BOOST_AUTO_TEST_CASE(each_task_is_told_of_once_whatever_order_sheds_dumps_and_de
     BOOST_TEST(m.run_time.count() == m.queue_wait.count());
     BOOST_TEST(m.submitted == m.shed + m.run_time.count());
   }
+}
+
+BOOST_AUTO_TEST_CASE(dump_shows_each_task_that_stays_once_whatever_comes_and_goes) {
+  weir::worker_pool p{{.workers = 42, .threads = 2, .queue_size = 1000, .max_per_user = 0}};
+  weir::semaphore last(p.get_executor(), 1, "last");
+  weir::permit held = last.try_acquire();
+  const auto stay = [&last](task_context&) -> asio::awaitable<void> {
+    co_await last.async_acquire(asio::use_awaitable);
+  };
+  // Forty that run, and in the lane of the first of them eighty that follow.
+  for (int i = 0; i < 40; ++i)
+    BOOST_TEST_REQUIRE(!p.submit({.id = "stays", .fn = stay, .lane = i == 0 ? "lane" : ""}));
+  for (int i = 0; i < 80; ++i)
+    BOOST_TEST_REQUIRE(!p.submit({.id = "follows", .fn = stay, .lane = "lane"}));
+  std::atomic<int> dumping{2};
+  together(4, [&](int me) {
+    if (me < 2) {
+      for (int i = 0; i < 60; ++i) {
+        int stay_on = 0;
+        int follow = 0;
+        std::set<std::string> others;
+        const weir::task_dump d = p.dump();
+        for (const weir::task_info& t : d.tasks) {
+          if (t.id == "stays")
+            ++stay_on;
+          else if (t.id == "follows")
+            ++follow;
+          else if (!others.insert(t.id).second)
+            BOOST_ERROR("a task is shown twice");
+        }
+        if (stay_on != 40 || follow != 80) BOOST_ERROR("one that is there is not shown");
+      }
+      --dumping;
+      return;
+    }
+    // Those that come and go do so by way of a lane, the queue, and a worker, while they are
+    // looked at.
+    for (int i = 0; dumping.load() != 0; ++i) {
+      const auto nothing = [](task_context&) -> asio::awaitable<void> { co_return; };
+      std::ignore = p.submit({.fn = nothing, .lane = i % 2 == 0 ? std::to_string(i % 16) : ""});
+    }
+  });
+  held.release();
+  p.async_shutdown({}, asio::use_future).get();
+  check_at_rest(p.metrics());
 }
 
 BOOST_AUTO_TEST_CASE(no_limit_is_exceeded_at_any_instant) {

@@ -15,6 +15,9 @@ struct queue_hook {
   queue_hook* prev = nullptr;
 };
 
+template <typename T>
+class queue_cursor;
+
 /// First in, first out. An intrusive list, so that one who gives up leaves from
 /// the middle at once, and queueing allocates nothing.
 ///
@@ -76,8 +79,43 @@ class intrusive_queue {
   }
 
  private:
+  friend class queue_cursor<T>;
+
   queue_hook head_;
   std::size_t size_ = 0;
+};
+
+/// Where somebody has come to who looks at one of a queue after another, and lets others push and
+/// erase in between. It has to be told of those that leave. Once it has come to the end it is done,
+/// whoever joins after that.
+///
+/// To be forgotten in the middle does it no harm, so it may live where it is told, and nobody need
+/// end it.
+template <typename T>
+class queue_cursor {
+ public:
+  void start(const intrusive_queue<T>& queue) noexcept {
+    end_ = &queue.head_;
+    next_ = queue.head_.next;
+  }
+
+  /// Null at the end.
+  const T* next() noexcept {
+    if (next_ == end_) return nullptr;
+    const queue_hook* const found = next_;
+    next_ = found->next;
+    return static_cast<const T*>(found);
+  }
+
+  /// Before it is erased.
+  void leaves(const T& item) noexcept {
+    const queue_hook& hook = item;
+    if (next_ == &hook) next_ = hook.next;
+  }
+
+ private:
+  const queue_hook* next_ = nullptr;
+  const queue_hook* end_ = nullptr;
 };
 
 }  // namespace weir::detail

@@ -88,14 +88,13 @@ class lane_table {
   /// Tasks that follow.
   std::size_t following() const noexcept { return following_; }
 
-  /// Calls `f` with each that follows, who was accepted first coming first.
-  template <typename F>
-  void for_each_following(F&& f) const {
-    not_started_.for_each([&](const by_age& hook) {
-      const auto& p = static_cast<const place&>(hook);
-      if (p.follows()) f(p);
-    });
-  }
+  /// Begins to look at those that have been accepted and not started, one after another; any may
+  /// come and go meanwhile. Whoever began before has to begin again: one looks at a time.
+  void begin_walk() const noexcept { walk_.start(not_started_); }
+
+  /// The next, who was accepted first coming first; null at the end. Who has been there since the
+  /// beginning comes up once, and who comes meanwhile may.
+  const place* next_of_walk() const noexcept { return static_cast<const place*>(walk_.next()); }
 
  private:
   struct lane : queue_hook {
@@ -107,6 +106,7 @@ class lane_table {
     std::size_t bucket = 0;
   };
 
+  void leave_age(place& p) noexcept;
   void forget(lane& l) noexcept;
 
   const std::size_t limit_;
@@ -115,6 +115,7 @@ class lane_table {
   std::size_t following_ = 0;
   std::vector<lane*> buckets_;  ///< none until the first lane comes
   intrusive_queue<by_age> not_started_;
+  mutable queue_cursor<by_age> walk_;
 
   // What was allocated, and what of it is to be used again.
   std::forward_list<lane> lanes_;

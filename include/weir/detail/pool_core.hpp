@@ -32,6 +32,7 @@
 #include <atomic>
 #include <cstddef>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <source_location>
 #include <string>
@@ -238,6 +239,9 @@ class pool_core : public std::enable_shared_from_this<pool_core> {
   void serve(room_claim* claim);
   void accepted(worker* wake);
 
+  template <typename Look, typename Pause>
+  void walk(Look look, Pause pause) const;
+
   // Under the lock.
   std::size_t queued() const noexcept { return queue_.size() + lanes_.following(); }
   bool take_room();
@@ -291,6 +295,9 @@ class pool_core : public std::enable_shared_from_this<pool_core> {
   std::atomic<std::size_t> hogging_{0};
   std::atomic<std::uint64_t> hogged_{0};
   std::atomic<std::size_t> telling_{0};  ///< tasks booked as ended, their callers not told yet
+
+  mutable std::mutex walking_;       ///< held throughout a walk, the lock below now and then
+  mutable std::uint64_t walks_ = 0;  ///< guarded by it
 
   mutable spin_mutex mutex_;  ///< guards all that follows, down to the keeper
   gate gate_;

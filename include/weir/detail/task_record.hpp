@@ -90,6 +90,7 @@ class task_record : public run_queue::node {
   lane_table::place* lane = nullptr;
   std::uint64_t serial = 0;
   std::uint64_t epoch = 0;
+  mutable std::uint64_t walk = 0;  ///< the last in which it was looked at; under the lock
   worker* runner = nullptr;
   place where = place::nowhere;
 

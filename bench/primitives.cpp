@@ -8,6 +8,8 @@
 
 #include <weir/bounded_queue.hpp>
 #include <weir/circuit_breaker.hpp>
+#include <weir/clock.hpp>
+#include <weir/histogram.hpp>
 #include <weir/rate_limiter.hpp>
 #include <weir/semaphore.hpp>
 #include <weir/task_group.hpp>
@@ -26,8 +28,10 @@
 #include <boost/asio/thread_pool.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <memory>
@@ -95,6 +99,54 @@ void rate_of_limiter(const arguments& args) {
 void call_of_breaker(const arguments& args) {
   weir::circuit_breaker breaker({});
   result("breaker", each(args, [&] { breaker.try_acquire().success(); }), "ns");
+}
+
+/// The times of a task, as if: they differ, so that no bucket is foreseen.
+struct task_times {
+  std::uint64_t state = 1;
+  void next() { state = state * 6364136223846793005U + 1442695040888963407U; }
+  weir::duration waited() const { return weir::duration(state >> 44U); }
+  weir::duration ran() const { return weir::duration((state & 0xffffffffU) >> 12U); }
+  std::size_t queued() const { return state >> 58U; }
+};
+
+/// What a pool does for each task so that its metrics can tell of it: a reading of the clock, two
+/// histograms, and the counters. Its other readings are those that deadlines need anyway, and so is
+/// its lock.
+void books_of_task(const arguments& args) {
+  task_times task;
+  weir::histogram queue_wait;
+  weir::histogram run_time;
+  std::uint64_t submitted = 0;
+  std::uint64_t ended = 0;
+  std::size_t queued_max = 0;
+  const auto enter = [&] {
+    task.next();
+    keep(weir::steady_clock::now());
+    ++submitted;
+    queued_max = std::max(queued_max, task.queued());
+    queue_wait.record(task.waited());
+    run_time.record(task.ran());
+    ++ended;
+    keep(submitted);
+    keep(queued_max);
+    keep(ended);
+    keep(queue_wait);
+    keep(run_time);
+  };
+  result("books", each(args, enter), "ns");
+}
+
+/// The loop that is around them.
+void books_of_nothing(const arguments& args) {
+  task_times task;
+  const auto enter = [&] {
+    task.next();
+    keep(task.waited());
+    keep(task.ran());
+    keep(task.queued());
+  };
+  result("books", each(args, enter), "ns");
 }
 
 void item_through_queue(const arguments& args) {
@@ -263,6 +315,8 @@ const scenario_table scenarios = {
     {{"by_hand", "crowd"}, [](const arguments&) { crowd(channel_guard()); }},
     {{"weir", "limiter"}, rate_of_limiter},
     {{"weir", "breaker"}, call_of_breaker},
+    {{"weir", "books"}, books_of_task},
+    {{"by_hand", "books"}, books_of_nothing},
     {{"weir", "queue"}, item_through_queue},
     {{"by_hand", "queue"}, item_through_channel},
     {{"weir", "timeout"}, [](const arguments& a) { calls(a, call_with_timeout); }},

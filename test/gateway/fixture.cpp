@@ -46,7 +46,7 @@ void fixture::run(program p) {
   server_->start();
   std::exception_ptr failure;
   asio::co_spawn(io_, run_to_end(p), [&](std::exception_ptr e) { failure = std::move(e); });
-  io_.run_for(60s);
+  io_.run_for(most_time);
   const bool ended = io_.stopped();
   BOOST_TEST(ended);
   if (failure) std::rethrow_exception(failure);

@@ -34,6 +34,12 @@ using asio::ip::tcp;
 
 using response = http::response<http::string_body>;
 
+/// How long a case waits for one thing, and how long it may take in all: less than a test is given
+/// from outside, so that it says what has not come; and as much as a sanitizer needs on a machine
+/// that has other things to do.
+constexpr auto most_patience = 100s;
+constexpr auto most_time = 240s;
+
 /// A gateway in this process, on a free port, and a program that talks to it: both on one thread,
 /// the pool on its own. When the program has ended the gateway is stopped, and nothing may be left.
 class fixture {
@@ -48,7 +54,7 @@ class fixture {
   /// Waits until `holds`, within a bounded time. What `holds` captures is of trivial types.
   template <typename Predicate>
   asio::awaitable<void> until(Predicate holds) {
-    const auto limit = std::chrono::steady_clock::now() + 30s;
+    const auto limit = std::chrono::steady_clock::now() + most_patience;
     while (!holds()) {
       if (std::chrono::steady_clock::now() > limit)
         throw std::runtime_error("what was waited for has not come");
@@ -122,6 +128,18 @@ inline std::string post(std::string_view target, std::string_view user, std::str
 
 /// The answer to one request on a connection of its own.
 asio::awaitable<response> ask(fixture& f, std::string text);
+
+inline std::string url_of(const tcp::endpoint& endpoint, std::string_view target) {
+  return "http://127.0.0.1:" + std::to_string(endpoint.port()) + std::string(target);
+}
+
+/// A port of this machine at which somebody listens, or nobody for as long as the result lives.
+inline tcp::acceptor listen_on_loopback(fixture& f) {
+  return {f.io(), tcp::endpoint(asio::ip::address_v4::loopback(), 0)};
+}
+inline tcp::socket nobody_on_loopback(fixture& f) {
+  return {f.io(), tcp::endpoint(asio::ip::address_v4::loopback(), 0)};
+}
 
 }  // namespace gateway::test
 

@@ -10,6 +10,7 @@
 #include "../redis_fixture.hpp"
 #endif
 
+#include "job_work.hpp"
 #include "jobs.hpp"
 
 #include <boost/asio/use_awaitable.hpp>
@@ -61,7 +62,7 @@ asio::awaitable<std::int64_t> hand_in(fixture& f, std::string text) {
 /// What is told of a job once it is in a state.
 asio::awaitable<json::object> wait_for(fixture& f, std::int64_t id, std::string user,
                                        std::string state) {
-  const auto limit = std::chrono::steady_clock::now() + 30s;
+  const auto limit = std::chrono::steady_clock::now() + most_patience;
   for (;;) {
     const response r = co_await ask(f, get(job_path(id), user));
     if (state_in(r) == state) co_return object_in(r);
@@ -72,7 +73,7 @@ asio::awaitable<json::object> wait_for(fixture& f, std::int64_t id, std::string 
 /// The load client, on a thread of its own.
 std::future<load::job_report> run_jobs(fixture& f) {
   const load::job_plan plan{
-      .port = f.address().port(), .jobs = 40, .concurrency = 4, .pause = 0ms, .patience = 20s};
+      .port = f.address().port(), .jobs = 40, .concurrency = 4, .pause = 0ms, .patience = 90s};
   return std::async(std::launch::async, [plan] { return load::run_jobs(plan); });
 }
 
@@ -94,7 +95,7 @@ BOOST_AUTO_TEST_CASE(job_is_accepted_run_and_its_result_kept) {
     const std::int64_t sleep = co_await hand_in(f, post("/jobs?kind=sleep&ms=1", "ada"));
     const json::object slept = co_await wait_for(f, sleep, "ada", "done");
     BOOST_TEST(slept.at("result").as_string() == "slept\n");
-    const std::string url = "http://127.0.0.1:" + std::to_string(f.address().port()) + "/healthz";
+    const std::string url = url_of(f.address(), "/healthz");
     const std::int64_t fetch = co_await hand_in(f, post("/jobs?kind=fetch", "ada", url));
     const json::object fetched = co_await wait_for(f, fetch, "ada", "done");
     BOOST_TEST(fetched.at("result").as_string() == "alive\n");
@@ -226,7 +227,8 @@ BOOST_AUTO_TEST_CASE(delete_of_a_running_job_cancels_its_task) {
     const response taken = co_await ask(f, text_of("DELETE", job_path(id), "ada"));
     BOOST_TEST(taken.result_int() == 200U);
     co_await f.until([&] { return f.metrics().active == 0; });
-    co_await f.until([&] { return f.server().jobs().lost == 1; });
+    // On a busy machine the lease may have run out before, and the job have begun again.
+    co_await f.until([&] { return f.server().jobs().lost >= 1; });
   });
 }
 
@@ -236,9 +238,12 @@ BOOST_AUTO_TEST_CASE(user_that_asks_for_too_many_jobs_gets_429) {
     const std::string text = post("/jobs?kind=sleep&ms=0", "ada");
     co_await hand_in(f, text);
     co_await hand_in(f, text);
-    const response third = co_await ask(f, text);
-    BOOST_TEST(third.result_int() == 429U);
-    BOOST_TEST(third.count(http::field::retry_after) == 1U);
+    // The third; a later one where half a second has passed since the first.
+    response last;
+    do last = co_await ask(f, text);
+    while (last.result_int() == 202U);
+    BOOST_TEST(last.result_int() == 429U);
+    BOOST_TEST(last.count(http::field::retry_after) == 1U);
     co_await hand_in(f, post("/jobs?kind=sleep&ms=0", "ben"));
   });
 }
@@ -263,7 +268,12 @@ BOOST_AUTO_TEST_CASE(backlog_of_jobs_leaves_room_for_those_who_wait) {
   options.pool.queue_size = 2;
   options.pool.max_per_user = 0;
   run([](fixture& f) -> asio::awaitable<void> {
-    for (int i = 0; i < 40; ++i) co_await hand_in(f, post("/jobs?kind=sleep&ms=20", "ada"));
+    // At once, and more of them than end while the others are answered on a busy machine.
+    const std::array<weir::job_header, 1> headers{
+        weir::job_header{std::string(query_header), "ms=20"}};
+    const std::vector<weir::job_request> backlog(
+        1'000, weir::job_request{.kind = "sleep", .user = "ada", .headers = headers});
+    co_await f.queue().async_enqueue(backlog, asio::use_awaitable);
     co_await f.until([&] { return f.metrics().active == 2; });
     for (int i = 0; i < 10; ++i) {
       const response r = co_await ask(f, post("/work/sleep?ms=0", "ben"));
@@ -271,7 +281,7 @@ BOOST_AUTO_TEST_CASE(backlog_of_jobs_leaves_room_for_those_who_wait) {
     }
     const weir::queue_stats s = co_await f.queue().async_stats(asio::use_awaitable);
     BOOST_TEST(s.ready > 0U);
-    co_await f.until([&] { return f.server().jobs().acked == 40; });
+    co_await f.until([&] { return f.server().jobs().acked >= 40; });
   });
 }
 
@@ -305,10 +315,8 @@ BOOST_AUTO_TEST_CASE(job_that_can_never_succeed_is_a_dead_letter_that_can_be_run
 BOOST_AUTO_TEST_CASE(job_that_fails_is_tried_again_and_says_why_at_last) {
   options.jobs.attempts = 1;
   run([](fixture& f) -> asio::awaitable<void> {
-    tcp::acceptor nobody(f.io(), tcp::endpoint(asio::ip::address_v4::loopback(), 0));
-    const std::string url =
-        "http://127.0.0.1:" + std::to_string(nobody.local_endpoint().port()) + '/';
-    nobody.close();
+    const tcp::socket nobody = nobody_on_loopback(f);
+    const std::string url = url_of(nobody.local_endpoint(), "/");
     const std::int64_t id = co_await hand_in(f, post("/jobs?kind=fetch", "ada", url));
     const json::object dead = co_await wait_for(f, id, "ada", "dead");
     BOOST_TEST(dead.at("reason").as_string() == "Connection refused");
@@ -317,9 +325,8 @@ BOOST_AUTO_TEST_CASE(job_that_fails_is_tried_again_and_says_why_at_last) {
 
 BOOST_AUTO_TEST_CASE(result_that_is_no_text_is_in_base64) {
   run([](fixture& f) -> asio::awaitable<void> {
-    tcp::acceptor server(f.io(), tcp::endpoint(asio::ip::address_v4::loopback(), 0));
-    const std::string url =
-        "http://127.0.0.1:" + std::to_string(server.local_endpoint().port()) + '/';
+    tcp::acceptor server = listen_on_loopback(f);
+    const std::string url = url_of(server.local_endpoint(), "/");
     const std::int64_t id = co_await hand_in(f, post("/jobs?kind=fetch", "ada", url));
     tcp::socket peer = co_await server.async_accept(asio::use_awaitable);
     constexpr std::string_view reply("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n\0\xff\xc3\x28",

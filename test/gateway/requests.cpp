@@ -321,6 +321,8 @@ BOOST_AUTO_TEST_CASE(client_that_does_not_read_is_given_up) {
   options.limits.linger_time = 50ms;
   run([](fixture& f) -> asio::awaitable<void> {
     client c(f);
+    c.socket().open(tcp::v4());
+    c.socket().set_option(asio::socket_base::receive_buffer_size(4096));  // soon full
     co_await c.connect();
     const std::string questions = [] {
       std::string text;

@@ -12,6 +12,7 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
 
+#include <string_view>
 #include <vector>
 
 namespace gateway::test {
@@ -22,10 +23,15 @@ BOOST_FIXTURE_TEST_SUITE(stopping, fixture)
 
 BOOST_AUTO_TEST_CASE(stop_finishes_what_is_in_flight) {
   run([](fixture& f) -> asio::awaitable<void> {
+    // Work that lasts until the gateway has begun to stop, however long that takes.
+    tcp::acceptor upstream = listen_on_loopback(f);
     client c(f);
     co_await c.connect();
-    co_await c.send(post("/work/sleep?ms=50", "ada"));
-    co_await f.until([&] { return f.metrics().active == 1; });
+    co_await c.send(post("/work/fetch", "ada", url_of(upstream.local_endpoint(), "/")));
+    tcp::socket peer = co_await upstream.async_accept(asio::use_awaitable);
+    co_await f.stop_accepting();
+    constexpr std::string_view reply = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+    co_await asio::async_write(peer, asio::buffer(reply), asio::use_awaitable);
     co_await f.shut_down();
     const response r = co_await c.receive();
     BOOST_TEST(r.result_int() == 200U);
@@ -127,7 +133,7 @@ BOOST_AUTO_TEST_CASE(client_that_never_ends_its_request_does_not_hold_up_the_end
     co_await c.send("POST /work/hash HTTP/1.1\r\nHost: g\r\nX-User: ada\r\n");
     co_await f.until([&] { return f.server().connections().open == 1; });
     co_await f.shut_down();
-    BOOST_TEST(f.server().connections().open == 0U);
+    co_await f.until([&] { return f.server().connections().open == 0; });
   });
 }
 

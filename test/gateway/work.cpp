@@ -18,18 +18,6 @@
 
 namespace gateway::test {
 
-namespace {
-
-std::string url_of(const tcp::endpoint& endpoint, std::string_view target) {
-  return "http://127.0.0.1:" + std::to_string(endpoint.port()) + std::string(target);
-}
-
-tcp::acceptor listen_on_loopback(fixture& f) {
-  return {f.io(), tcp::endpoint(asio::ip::address_v4::loopback(), 0)};
-}
-
-}  // namespace
-
 BOOST_FIXTURE_TEST_SUITE(work, fixture)
 
 // Source: the examples that NIST publishes with FIPS 180-4.
@@ -97,9 +85,8 @@ BOOST_AUTO_TEST_CASE(fetch_refuses_hosts_that_are_not_allowed) {
 
 BOOST_AUTO_TEST_CASE(fetch_from_nobody_is_502) {
   run([](fixture& f) -> asio::awaitable<void> {
-    tcp::acceptor nobody = listen_on_loopback(f);
+    const tcp::socket nobody = nobody_on_loopback(f);
     const std::string url = url_of(nobody.local_endpoint(), "/");
-    nobody.close();
     const response r = co_await ask(f, post("/work/fetch", "ada", url));
     BOOST_TEST(r.result_int() == 502U);
     BOOST_TEST(f.told("ada").other == 1U);

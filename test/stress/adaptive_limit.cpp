@@ -105,7 +105,7 @@ BOOST_AUTO_TEST_CASE(last_limit_that_a_target_is_told_is_the_one_in_force) {
     });
     std::atomic<bool> go{false};
     const auto report = [&](bool well) {
-      while (!go.load()) continue;
+      while (!go.load()) std::this_thread::yield();
       for (int i = 0; i < 8; ++i) {
         limited_call c = limit.measure();
         if (well)

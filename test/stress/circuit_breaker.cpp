@@ -91,7 +91,7 @@ BOOST_AUTO_TEST_CASE(threads_that_race_for_the_probes_get_exactly_so_many) {
     std::vector<breaker_call> calls(4);
     for (std::size_t t = 0; t < 4; ++t)
       threads.emplace_back([&, t] {
-        for (++ready; ready < 4;) continue;
+        for (++ready; ready < 4;) std::this_thread::yield();
         calls[t] = b.try_acquire();
         got += static_cast<bool>(calls[t]);
       });

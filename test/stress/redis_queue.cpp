@@ -133,20 +133,34 @@ BOOST_AUTO_TEST_SUITE(redis_queue_stress)
 BOOST_AUTO_TEST_CASE(every_promise_holds_on_the_clock_of_the_server) {
   // All at once, each on a queue of its own: what takes time is waiting.
   redis_server server;
-  asio::thread_pool threads(2);
-  std::deque<weir::redis_queue> queues;
-  std::vector<std::pair<std::string_view, std::future<void>>> ended;
-  for (const weir::test::queue_case& c : weir::test::queue_cases()) {
-    queues.emplace_back(threads.get_executor(), server.url(),
-                        weir::redis_queue_options{.name = c.name});
-    ended.emplace_back(c.name, asio::co_spawn(asio::make_strand(threads),
-                                              c.run(queues.back(), 150ms), asio::use_future));
-  }
-  for (auto& [name, e] : ended) BOOST_TEST_CONTEXT(name) {
-      BOOST_CHECK_NO_THROW(e.get());
+  const auto all = weir::test::queue_cases();
+  std::vector<weir::test::queue_case> cases(all.begin(), all.end());
+  std::map<std::string_view, std::string> broken;
+  // Of a promise that is not kept the machine may have been the cause, where it is too busy for
+  // the unit of time; so it has to fail with a long one too.
+  for (const weir::duration unit : {150ms, 1500ms}) {
+    broken.clear();
+    asio::thread_pool threads(2);
+    std::deque<weir::redis_queue> queues;
+    std::vector<std::future<void>> ended;
+    for (const weir::test::queue_case& c : cases) {
+      queues.emplace_back(threads.get_executor(), server.url(),
+                          weir::redis_queue_options{.name = std::string(c.name) + '/' +
+                                                            std::to_string(unit.count())});
+      ended.push_back(
+          asio::co_spawn(asio::make_strand(threads), c.run(queues.back(), unit), asio::use_future));
     }
-  queues.clear();
-  threads.join();
+    for (std::size_t i = 0; i < cases.size(); ++i) try {
+        ended[i].get();
+      } catch (const std::exception& e) {
+        broken.emplace(cases[i].name, e.what());
+        BOOST_TEST_MESSAGE(cases[i].name << ": " << e.what());
+      }
+    std::erase_if(cases, [&](const auto& c) { return !broken.contains(c.name); });
+    queues.clear();
+    threads.join();
+  }
+  for (const auto& [name, why] : broken) BOOST_ERROR(name << ": " << why);
 }
 
 BOOST_AUTO_TEST_CASE(eight_processes_claim_each_of_ten_thousand_jobs_once) {
@@ -223,17 +237,18 @@ BOOST_AUTO_TEST_CASE(killed_at_any_moment_what_was_accepted_is_done_or_pending) 
   asio::thread_pool threads(1);
   {
     weir::redis_queue queue(threads.get_executor(), server.url());
+    weir::queue_stats s;
     const auto drain = [&]() -> asio::awaitable<void> {
-      for (;;) {
+      // Until none is left, and not until none has come for a while: the machine may be busy.
+      do {
         const auto leases =
             co_await queue.async_lease({.max = 1000, .wait = 2s, .lease_for = 1h}, use_awaitable);
-        if (leases.empty()) co_return;
         for (const weir::lease& l : leases) co_await queue.async_ack(l.key, use_awaitable);
-      }
+        s = co_await queue.async_stats(use_awaitable);
+      } while (s.ready + s.scheduled + s.leased != 0);
     };
     asio::co_spawn(threads, drain, asio::use_future).get();
-    const weir::queue_stats s = queue.async_stats(asio::use_future).get();
-    BOOST_TEST(s.ready + s.scheduled + s.leased + s.dead == 0U);
+    BOOST_TEST(s.dead == 0U);
     // More than were told of may have been accepted, but none may be there twice.
     BOOST_TEST(s.done >= accepted.size());
     BOOST_TEST(s.done <= std::stoul(server.run({"GET", "weir:{default}:ids"})));

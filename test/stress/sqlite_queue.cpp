@@ -156,6 +156,7 @@ BOOST_AUTO_TEST_CASE(killed_at_any_moment_what_was_accepted_is_done_or_pending) 
   const scratch_directory dir;
   other_connection db(dir.file());
   db.run("CREATE TABLE runs (job INTEGER)");
+  db.run("CREATE INDEX runs_by_job ON runs (job)");  // a busy machine lets them run for long
   std::set<job_id> accepted;
   weir::test::random draw(4711);
   constexpr int rounds = 50;
@@ -183,7 +184,8 @@ BOOST_AUTO_TEST_CASE(killed_at_any_moment_what_was_accepted_is_done_or_pending) 
   asio::thread_pool threads(1);
   weir::sqlite_queue queue(threads.get_executor(), dir.file(), {.boot_id = "the next start"});
   const auto held = db.number("SELECT count(*) FROM weir_jobs");
-  const auto leases = queue.async_lease({.max = 10'000, .lease_for = 1h}, asio::use_future).get();
+  const auto all = static_cast<int>(held) + 1;
+  const auto leases = queue.async_lease({.max = all, .lease_for = 1h}, asio::use_future).get();
   BOOST_TEST(static_cast<std::int64_t>(leases.size()) == held);
   threads.join();
 }

@@ -145,7 +145,10 @@ std::string text_of(std::string_view method, std::string_view target, std::strin
 }
 
 asio::awaitable<response> ask(fixture& f, std::string text) {
-  client c(f);
+  return ask(client(f), std::move(text));
+}
+
+asio::awaitable<response> ask(client c, std::string text) {
   co_await c.connect();
   co_await c.send(text);
   co_return co_await c.receive();

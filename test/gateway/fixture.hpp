@@ -24,6 +24,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace gateway::test {
 
@@ -89,10 +90,11 @@ class fixture {
   std::optional<gateway::server> server_;
 };
 
-/// One connection to the gateway, spoken to by hand.
+/// One connection to the gateway, or to another port, spoken to by hand.
 class client {
  public:
-  explicit client(fixture& f) : gateway_(f.address()), socket_(f.io()) {}
+  explicit client(fixture& f) : client(f, f.address()) {}
+  client(fixture& f, tcp::endpoint other) : gateway_(std::move(other)), socket_(f.io()) {}
 
   asio::awaitable<void> connect();
   asio::awaitable<void> send(std::string_view text);
@@ -128,6 +130,7 @@ inline std::string post(std::string_view target, std::string_view user, std::str
 
 /// The answer to one request on a connection of its own.
 asio::awaitable<response> ask(fixture& f, std::string text);
+asio::awaitable<response> ask(client c, std::string text);
 
 inline std::string url_of(const tcp::endpoint& endpoint, std::string_view target) {
   return "http://127.0.0.1:" + std::to_string(endpoint.port()) + std::string(target);

@@ -10,7 +10,10 @@
 #include <boost/asio/associated_cancellation_slot.hpp>
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/local/connect_pair.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
 #include <boost/asio/read.hpp>
 #include <boost/asio/read_until.hpp>
 #include <boost/asio/redirect_error.hpp>
@@ -329,6 +332,28 @@ BOOST_AUTO_TEST_CASE(streams_are_limited_and_end_with_the_server) {
                               asio::redirect_error(asio::use_awaitable, ec));
     BOOST_TEST((ec == asio::error::eof || ec == asio::error::connection_reset));
   });
+}
+
+BOOST_AUTO_TEST_CASE(what_comes_after_the_stop_gets_503_and_calls_no_hook) {
+  int calls = 0;
+  what.authorize = [&](const admin_request&) { return ++calls != 0; };
+  what.metrics = [&] { return std::to_string(++calls); };
+  admin_handler handler(what);
+  handler.stop();
+  asio::local::stream_protocol::socket ours(io);
+  asio::local::stream_protocol::socket theirs(io);
+  asio::local::connect_pair(ours, theirs);
+  const boost::beast::http::request<boost::beast::http::string_body> request(
+      boost::beast::http::verb::get, "/metrics", 11);
+  asio::co_spawn(io, handler.handle(ours, request), asio::detached);
+  shut_down();
+  io.run_for(30s);
+  ours.close();
+  std::string answer;
+  boost::system::error_code ec;
+  asio::read(theirs, asio::dynamic_buffer(answer), ec);
+  BOOST_TEST(status_of(answer) == 503);
+  BOOST_TEST(calls == 0);
 }
 
 BOOST_AUTO_TEST_CASE(client_that_has_gone_gives_its_stream_back) {

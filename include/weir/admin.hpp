@@ -37,7 +37,8 @@ class admin_server_state;
 using admin_request = boost::beast::http::request_header<>;
 
 struct admin_options {
-  /// The pools to show, in this order. They outlive the handler, or its `stop`.
+  /// The pools to show, in this order. They outlive the handler, or its `stop`; so does what the
+  /// hooks below use.
   std::vector<const worker_pool*> pools = {};
 
   /// What all paths begin with, such as `/admin`; empty: nothing.
@@ -109,8 +110,8 @@ class admin_handler {
         request);
   }
 
-  /// Ends the streams of events. When it has returned no pool is looked at any more: what comes
-  /// later gets a 503. Safe to call twice.
+  /// Ends the streams of events. When it has returned no pool is looked at and no hook called any
+  /// more: what comes later gets a 503. Safe to call twice; not from a hook, for which it waits.
   void stop();
 
  private:
@@ -160,8 +161,8 @@ class admin_server {
   /// Where it listens.
   boost::asio::ip::tcp::endpoint local_endpoint() const;
 
-  /// Accepts no more and closes what is connected, as the executor runs on. No pool is looked at
-  /// any more when it has returned.
+  /// Accepts no more and closes what is connected, as the executor runs on. When it has returned
+  /// no pool is looked at and no hook called any more. Not from a hook, for which it waits.
   void stop();
 
  private:

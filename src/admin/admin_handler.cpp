@@ -20,12 +20,15 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdio>
 #include <exception>
 #include <mutex>
 #include <optional>
 #include <random>
+#include <shared_mutex>
 #include <sstream>
+#include <type_traits>
 #include <utility>
 
 namespace weir {
@@ -123,14 +126,13 @@ class admin_state {
         until_stopped_(stopping_.try_acquire()) {}
 
   void stop() {
-    {
-      const std::lock_guard lock(mutex_);
-      stopped_ = true;
-    }
+    stopped_ = true;  // first, so that nobody who comes now keeps it waiting
+    { const std::lock_guard those_inside(mutex_); }
     stopping_.close();
   }
 
-  text_response respond(const admin_request& request) {
+  /// Looks at pools and calls hooks: to be called inside `look`.
+  text_response respond(const admin_request& request) const {
     std::string_view path = std_view(request.target());
     const std::string_view query =
         path.find('?') == path.npos ? "" : path.substr(path.find('?') + 1);
@@ -171,11 +173,14 @@ class admin_state {
   /// A place among the streams; empty if there is none.
   permit try_stream() { return options.streams == 0 ? permit() : streams_.try_acquire(); }
 
-  /// What `f` makes of the pools, unless they may be gone.
+  /// What `f` makes of the pools and the hooks, unless they may be gone.
+  ///
+  /// `f` runs under the lock, which is shared, so that `stop` waits for it. A count of those inside
+  /// would come to the same: a hook that stops its own handler waits for itself.
   template <typename F>
-  std::optional<std::string> look(F f) {
-    const std::lock_guard lock(mutex_);
-    if (stopped_) return {};
+  std::optional<std::invoke_result_t<F>> look(F f) {
+    const std::shared_lock inside(mutex_);
+    if (stopped_) return std::nullopt;
     return f();
   }
 
@@ -208,33 +213,27 @@ class admin_state {
     return r;
   }
 
-  text_response health() {
-    const auto well = look([&] {
-      const auto closed = [](const worker_pool* p) { return p->closed(); };
-      return std::any_of(options.pools.begin(), options.pools.end(), closed) ? "closed\n" : "ok\n";
-    });
-    if (!well) return make_answer(http::status::service_unavailable, "stopped\n");
-    if (*well != "ok\n") return make_answer(http::status::service_unavailable, *well);
+  text_response health() const {
+    const auto closed = [](const worker_pool* p) { return p->closed(); };
+    if (std::any_of(options.pools.begin(), options.pools.end(), closed))
+      return make_answer(http::status::service_unavailable, "closed\n");
     if (options.healthy && !options.healthy())
       return make_answer(http::status::service_unavailable, "not well\n");
-    return make_answer(http::status::ok, *well);
+    return make_answer(http::status::ok, "ok\n");
   }
 
-  text_response tasks(bool as_text) {
-    auto text = look([&] {
-      return as_text ? tasks_as_text(options.pools, options.tasks)
-                     : tasks_as_json(options.pools, options.tasks);
-    });
-    if (!text) return make_answer(http::status::service_unavailable, "stopped\n");
-    return make_answer(http::status::ok, std::move(*text),
+  text_response tasks(bool as_text) const {
+    return make_answer(http::status::ok,
+                       as_text ? tasks_as_text(options.pools, options.tasks)
+                               : tasks_as_json(options.pools, options.tasks),
                        as_text ? "text/plain; charset=utf-8" : "application/json");
   }
 
   semaphore streams_;
   semaphore stopping_;
   permit until_stopped_;  // so that whoever waits for one waits for the end
-  std::mutex mutex_;
-  bool stopped_ = false;
+  std::shared_mutex mutex_;
+  std::atomic<bool> stopped_{false};
 };
 
 namespace {
@@ -263,9 +262,9 @@ asio::awaitable<void> put_events(admin_state& s, const admin_state::writer& writ
 
 asio::awaitable<bool> answer_request(std::shared_ptr<admin_state> s, admin_state::writer write,
                                      const admin_request& request) {
-  text_response r;
+  text_response r = make_answer(http::status::service_unavailable, "stopped\n");
   try {
-    r = s->respond(request);
+    if (auto looked = s->look([&] { return s->respond(request); })) r = std::move(*looked);
   } catch (const std::exception&) {
     // A hook has failed, or there is no memory. What it says may be a secret.
     r = make_answer(http::status::internal_server_error, "it went wrong\n");

@@ -181,7 +181,8 @@ std::optional<duration> worker::look_for_hog(time_point now, duration hog_after)
 duration worker::hogged_for(time_point now) const noexcept {
   const std::uint64_t told = hog_turn_.load(std::memory_order_acquire);
   if (told == no_turn || told != turns_.load(std::memory_order_relaxed)) return {};
-  return now - seen_at_.load(std::memory_order_relaxed);
+  // Whoever asks may have looked at the clock before this turn began to be watched.
+  return std::max(now - seen_at_.load(std::memory_order_relaxed), duration::zero());
 }
 
 void worker::inspect(inspector& to) const {

@@ -34,8 +34,8 @@ struct pool_access;
 /// (`tenant_limit_reached`) or the user (`user_limit_reached`) hold as many slots as it may, is
 /// there room in the queue (`queue_full`), has the user its share of that (`user_queue_full`), has
 /// the lane as many tasks as it may (`lane_limit_reached`). A slot is taken at submission and comes
-/// back when the task's frame has ended, whatever ended it; a task that was told to stop and has not
-/// is still counted.
+/// back when the task's frame has ended, whatever ended it; a task that was told to stop and has
+/// not is still counted.
 ///
 /// Each accepted task ends in exactly one state. One that outlived its deadline is timed out,
 /// whatever it returned. One that was cancelled by a shutdown or by its caller is cancelled,
@@ -80,8 +80,8 @@ class worker_pool {
   ///
   /// \returns success; `pool_closed`, `tenant_limit_reached`, `user_limit_reached`, `queue_full`,
   /// `user_queue_full`, `lane_limit_reached`; `invalid_argument` for an empty callable, an empty
-  /// user where there is a limit on users or tenants, or a negative timeout. On an error the task is
-  /// dropped unrun.
+  /// user where there is a limit on users or tenants, or a negative timeout. On an error the task
+  /// is dropped unrun.
   ///
   /// Does not allocate when it refuses. A task of this pool may call it. Reports name the line of
   /// the call, `where`.

@@ -22,7 +22,9 @@
 #include <barrier>
 #include <future>
 #include <latch>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <random>
 #include <set>
 #include <string>
@@ -153,6 +155,157 @@ BOOST_AUTO_TEST_CASE(each_task_is_told_of_once_whatever_order_sheds_dumps_and_de
     BOOST_TEST(m.run_time.count() == m.queue_wait.count());
     BOOST_TEST(m.submitted == m.shed + m.run_time.count());
   }
+}
+
+BOOST_AUTO_TEST_CASE(overload_sheds_tasks_while_callers_give_up_and_the_pool_is_shut_down) {
+  struct ends final : weir::pool_observer {
+    void on_task_ended(const weir::task_event& t, weir::task_outcome,
+                       error_code) noexcept override {
+      const std::lock_guard lock(mutex);
+      ++of[std::string(t.id)];
+    }
+    std::mutex mutex;
+    std::map<std::string, int> of;
+  };
+  using weir::discipline;
+  for (const auto how : {discipline::fifo, discipline::fair_priority})
+    for (const bool abandon : {false, true}) {
+      const auto told = std::make_shared<ends>();
+      weir::worker_pool p{{.workers = 3,
+                           .threads = 3,
+                           .queue_size = 60,
+                           .max_per_user = 20,
+                           .max_queue_wait = 8ms,
+                           .codel = {.target = 1ms, .interval = 4ms},
+                           .discipline = how,
+                           .observer = told}};
+      asio::thread_pool callers(2);
+      constexpr int submitters = 6;
+      std::array<std::set<std::string>, submitters> accepted;
+      std::atomic<int> submitting{submitters}, asked{0}, answers{0};
+      std::future<weir::shutdown_report> report;
+      together(submitters + 1, [&](int me) {
+        if (me == submitters) {
+          bool closed = false;
+          while (submitting.load() != 0) {
+            const weir::pool_metrics m = p.metrics();
+            if (m.submitted !=
+                    m.queued + m.active + m.completed + m.failed + m.timed_out + m.cancelled ||
+                m.shed > m.cancelled || m.shed_codel > m.shed)
+              BOOST_ERROR("the books do not balance");
+            if (closed || m.shed_codel < 50 || m.completed < 50 || answers.load() < 50) continue;
+            report = p.async_shutdown({.deadline = 10s, .abandon = abandon}, asio::use_future);
+            closed = true;
+          }
+          return;
+        }
+        const std::string user = "user " + std::to_string(me % 4);
+        const auto work = [c = counted()](task_context&) -> asio::awaitable<void> {
+          const counted local;
+          co_await sleep_for(300us);
+        };
+        error_code ec;
+        for (int i = 0; ec != errc::pool_closed; ++i) {
+          weir::task t = task_of(user, work);
+          t.id = std::to_string(me) + '/' + std::to_string(i);
+          std::string id = t.id;
+          ec = p.submit(std::move(t));
+          if (!ec) accepted[static_cast<std::size_t>(me)].insert(std::move(id));
+          if (i % 4 != 0) continue;
+          // One who waits for the end, and may give up first: on a strand, as the rules want it.
+          auto strand = asio::make_strand(callers);
+          auto signal = std::make_shared<asio::cancellation_signal>();
+          auto on_end = [&answers, signal](const std::exception_ptr&) { answers.fetch_add(1); };
+          auto token = asio::bind_cancellation_slot(signal->slot(),
+                                                    asio::bind_executor(strand, std::move(on_end)));
+          asked.fetch_add(1);
+          asio::post(strand, [&p, user, work, token = std::move(token)]() mutable {
+            co_spawn(p, {.id = "asked", .user = user}, work, std::move(token));
+          });
+          if (i % 8 == 0)
+            asio::post(strand, [signal] { signal->emit(asio::cancellation_type::terminal); });
+          while (asked.load() - answers.load() > 100) std::this_thread::yield();
+        }
+        submitting.fetch_sub(1);
+      });
+      report.get();
+      callers.join();
+      const weir::pool_metrics m = p.metrics();
+      check_at_rest(m);
+      BOOST_TEST(answers.load() == asked.load());
+      BOOST_TEST(m.failed + m.timed_out == 0U);
+      BOOST_TEST((m.shed <= m.cancelled && m.shed_codel <= m.shed));
+      // Each that was accepted has come to one end, and nobody else to any.
+      auto left = static_cast<std::uint64_t>(told->of["asked"]);
+      told->of.erase("asked");
+      for (const auto& ids : accepted)
+        for (const std::string& id : ids) {
+          const auto end = told->of.find(id);
+          BOOST_TEST_REQUIRE((end != told->of.end() && end->second == 1), id);
+          told->of.erase(end);
+          ++left;
+        }
+      BOOST_TEST(told->of.empty());
+      BOOST_TEST(left == m.submitted);
+      BOOST_TEST(counted::alive == 0);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(tasks_that_hold_their_threads_are_told_of_by_their_own_names_under_load) {
+  struct ear final : weir::pool_observer {
+    void on_task_hogging(const weir::task_event& t, weir::duration held) noexcept override {
+      if (t.id.substr(0, 1) != t.user || held < 1ms) ++wrong;
+      ++told;
+    }
+    std::atomic<std::uint64_t> told{0}, wrong{0};
+  };
+  const auto heard = std::make_shared<ear>();
+  weir::worker_pool p{{.workers = 4,
+                       .threads = 4,
+                       .queue_size = 40,
+                       .max_per_user = 0,
+                       .hog_after = 1ms,
+                       .observer = heard}};
+  std::atomic<int> submitting{4};
+  std::atomic<std::uint64_t> accepted{0};
+  together(5, [&](int me) {
+    if (me == 4) {
+      while (submitting.load() != 0) {
+        if (p.metrics().hogging > 4) BOOST_ERROR("more hogs than workers");
+        for (const weir::task_info& t : p.dump().tasks)
+          if (t.hogs < 0s || t.id.substr(0, 1) != t.user) BOOST_ERROR("no such task");
+      }
+      return;
+    }
+    const std::string user = std::to_string(me);
+    for (int i = 0; i < 300;) {
+      weir::task t = task_of(user, [&heard, i](task_context&) -> asio::awaitable<void> {
+        if (i == 0)
+          while (heard->told.load() == 0) std::this_thread::yield();
+        // About as long as it takes to be told of: many end, and others start, just then.
+        if (i % 4 == 0) std::this_thread::sleep_for(700us + i % 7 * 200us);
+        if (i % 4 == 1) co_await sleep_for(2ms);
+        if (i % 4 == 2)
+          co_await asio::post(co_await asio::this_coro::executor, asio::use_awaitable);
+      });
+      t.id = user + '/' + std::to_string(i);
+      if (p.submit(std::move(t))) {
+        std::this_thread::yield();
+      } else {
+        accepted.fetch_add(1);
+        ++i;
+      }
+    }
+    submitting.fetch_sub(1);
+  });
+  BOOST_TEST(p.async_shutdown({.deadline = 1min}, asio::use_future).get().drained);
+  while (p.metrics().hogging != 0) std::this_thread::yield();
+  const weir::pool_metrics m = p.metrics();
+  check_at_rest(m);
+  BOOST_TEST(m.completed == accepted.load());
+  BOOST_TEST(heard->wrong.load() == 0U);
+  BOOST_TEST(heard->told.load() >= 1U);
+  BOOST_TEST(heard->told.load() <= m.hogged);
 }
 
 BOOST_AUTO_TEST_CASE(dump_shows_each_task_that_stays_once_whatever_comes_and_goes) {
@@ -491,8 +644,8 @@ BOOST_AUTO_TEST_CASE(pools_are_destroyed_with_work_in_every_state) {
                      kind = random() % 3](task_context& ctx) -> asio::awaitable<void> {
           counted local;
           if (kind == 0) co_await sleep_for(1h);
-          if (kind == 1)
-            while (!ctx.stop_token().stop_requested()) std::this_thread::yield();
+          if (kind == 1)  // does not keep the processor from whoever is to stop it
+            while (!ctx.stop_token().stop_requested()) std::this_thread::sleep_for(50us);
         };
         futures.push_back(co_spawn(p, {.timeout = 1min}, std::move(work), asio::use_future));
       }

@@ -75,7 +75,7 @@ BOOST_AUTO_TEST_CASE(users_share_of_the_queue_gives_429_while_there_is_room_for_
     co_await f.until([&] { return f.metrics().queued == 2; });
     running.close();
     queued.close();
-    const response r = co_await other.read();
+    const response r = co_await other.receive();
     BOOST_TEST(r.result_int() == 200U);
   });
 }
